@@ -29,6 +29,7 @@ from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl._writing import digest, write_file
 from imkpl.estimators._base import BasePrototypeClassifier
 from imkpl.estimators._input import is_auto
+from imkpl.estimators._pipeline import at_threshold
 from imkpl.explanations.exports import describe_model, find_obstacle
 from imkpl.kernels.alignment import ChannelKernel, SeriesKernels
 from imkpl.kernels.custom import StackKernels, VectorFunctionKernels
@@ -101,11 +102,14 @@ LEARNED: Mapping[str, tuple[Any, str]] = {
     "support_": (IntArray, "support"),
     "support_ids_": (Labels, "support"),
     "support_classes_": (Labels, "support"),
+    "class_prior_": (FloatArray, "classes"),
+    "class_weight_": (FloatArray, "classes"),
     "temperature_": (float, ""),
     "novelty_threshold_": (float, ""),
     "history_": (dict[str, Numbers], ""),
     "n_iter_": (int, ""),
     "eligible_": (BoolArray | None, "train"),
+    "n_groups_": (int | None, ""),
     "provenance_": (dict[str, Any], ""),
     "_form": (Form, ""),
     "_predictor": (Predictor, ""),
@@ -200,6 +204,9 @@ def check_learned(kind: str, values: Mapping[str, Any]) -> None:
             require(is_right, f"{kind}.{name} has the shape {shape}, expected {axes} of {sizes}")
     for name in ("kernel_weights_", "kernel_evidence_", "_channel_weights", "_channel_evidence"):
         check_nonnegative(np.asarray(values[name] if values[name] is not None else 0.0), name)
+    for name in ("class_prior_", "class_weight_"):
+        check_nonnegative(values[name], name)
+        require(values[name].min() > 0, f"{kind}.{name} has a class of 0, expected more")
     require(sizes["classes"] >= 2, f"{kind}.classes_ has {sizes['classes']} classes")
     names = {field.name for field in fields(ObjectiveParts)} | {"total"}
     require(set(history) == names, f"{kind}.history_ has other terms than {sorted(names)}")
@@ -402,7 +409,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def model_bytes(model: Any) -> bytes:
-    """What `save` writes."""
+    """What `save` writes; a threshold around the model becomes its costs."""
+    model = at_threshold(model)
     kind = type(model)
     if ESTIMATORS.get(kind.__name__) is not kind:
         raise ModelFileError(
@@ -597,7 +605,7 @@ def describe(model: Any) -> dict[str, Any]:
             "prototypes, such as IMKPL. Fit one, or export the last step of a pipeline, which "
             "reads what the pipeline makes of samples."
         )
-    predictor = model._predictor
+    predictor = model._decider
     nothing = np.empty((0, predictor.mixes.shape[0]))
     compared = Compared(nothing, nothing, np.empty(0))
     evidence = Evidence(predictor, [], compared, predictor.encode_compared(compared))
@@ -608,7 +616,7 @@ def describe(model: Any) -> dict[str, Any]:
             f"The model cannot be exported: {obstacle}. Keep it with imkpl.save, and predict with "
             "this library."
         )
-    found: dict[str, Any] = to_json(describe_model(explanation, model.temperature_))
+    found: dict[str, Any] = to_json(describe_model(explanation))
     return found
 
 
@@ -687,7 +695,9 @@ def build_graph(found: dict[str, Any]) -> bytes:
     leads = add("Sub", totals, add("Gather", two, first, axis=1))
     scores = add("Div", leads, sharpness, name="scores")
     temperature = np.array(float(found["temperature"]))
-    add("Softmax", add("Mul", scores, temperature), axis=1, name="probabilities")
+    shifts = (np.array(found[key], float) for key in ("prior_starts", "head_starts"))
+    plain = add("Add", scores, np.subtract(*shifts))
+    add("Softmax", add("Mul", plain, temperature), axis=1, name="probabilities")
     add("Gather", labels, add("ArgMax", scores, axis=1, keepdims=0), name="label")
     # The prototypes of a class share its score as they share its votes. Features and bonuses count
     # relative to those of the runner-up, and the rest is what is left.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from imkpl._checks import LARGEST, check_nonnegative, require
+from imkpl._typing import FloatArray, IntArray
 
 __all__ = [
     "discrimination_score",
@@ -209,6 +211,241 @@ def wilson_interval(share: float, n: float) -> list[float]:
     squared = NORMAL_95**2 / n
     center, width = share + squared / 2, (squared * (share * (1 - share) + squared / 4)) ** 0.5
     return [float((center + side * width) / (1 + squared)) for side in (-1, 1)]
+
+
+# Draws of groups behind an interval, fewer where probabilities are many.
+FEWEST_DRAWS, MOST_DRAWS, DRAWN_AT_MOST = 40, 200, 2e7
+# Parts of a calibration curve, and cases in each.
+MOST_PARTS, FEWEST_IN_PART = 10, 20
+# Probabilities are this far from 0 and 1 where logarithms are taken of them.
+LEAST_CHANCE = 1e-6
+
+
+def measure_chances(
+    probabilities: FloatArray, labels: IntArray, groups: IntArray, classes: Sequence[Any]
+) -> dict[str, Any] | None:
+    """What the probabilities of classes are worth; None if only one class occurs.
+
+    "auc" and "average_precision" say how well cases are ranked, "skill" by how much the Brier score
+    is below that of the base rate (1: all right, 0: no better than saying how frequent classes
+    are). These have 95 % intervals by bootstrap, in which groups are drawn with replacement,
+    because their members are not independent. "calibration" is drawn as a curve and has the slope
+    and intercept of a logistic regression on the probabilities: 1 and 0 for those that mean what
+    they say. With two classes all this is of the rarer one, the "target", and "benefit" is the
+    decision curve; with more it is the mean over classes, or of all their probabilities.
+    """
+    n, n_classes = probabilities.shape
+    own = np.eye(n_classes)[labels]
+    is_used = (own.sum(axis=0) > 0) & (own.sum(axis=0) < n)
+    if not is_used.any():
+        return None
+    target = int(np.argmin(own.sum(axis=0))) if n_classes == 2 else None
+    used = np.flatnonzero(is_used) if target is None else np.array([target])
+    chances, own = probabilities[:, used], own[:, used]
+    members = np.split(
+        np.argsort(groups, kind="stable"), np.cumsum(np.unique(groups, return_counts=True)[1])[:-1]
+    )
+    source, drawn = np.random.default_rng(0), []
+    for _ in range(int(np.clip(DRAWN_AT_MOST / chances.size, FEWEST_DRAWS, MOST_DRAWS))):
+        places = source.integers(len(members), size=len(members))
+        rows = np.concatenate([members[one] for one in places])
+        drawn.append(_score_chances(chances[rows], own[rows]))
+    found, ends = _score_chances(chances, own), np.nanquantile(drawn, [0.025, 0.975], axis=0).T
+    names = ("auc", "average_precision", "skill")
+    # With more than two classes, all probabilities together.
+    units = np.repeat(groups, used.size)
+    return {
+        "target": None if target is None else classes[target],
+        **{
+            name: {"value": float(value), "interval": interval.tolist()}
+            for name, value, interval in zip(names, found, ends, strict=True)
+        },
+        "base_precision": float(own.mean()),
+        "calibration": _calibration(chances.ravel(), own.ravel(), units),
+        "benefit": None if target is None else _net_benefit(chances[:, 0], own[:, 0]),
+    }
+
+
+def _score_chances(chances: FloatArray, own: FloatArray) -> tuple[float, float, float]:
+    """AUC and average precision, means over classes, and the skill; NaN if there are none."""
+    # Half a second to import.
+    from scipy.stats import rankdata
+
+    n_own, n = own.sum(axis=0), len(own)
+    used = (n_own > 0) & (n_own < n)
+    if not used.any():
+        return float("nan"), float("nan"), float("nan")
+    chances, own, n_own = chances[:, used], own[:, used], n_own[used]
+    ranks = np.sum(rankdata(chances, axis=0) * own, axis=0)
+    areas = (ranks - n_own * (n_own + 1) / 2) / (n_own * (n - n_own))
+    precision = np.mean([_average_precision(*pair) for pair in zip(chances.T, own.T, strict=True)])
+    base = np.sum((own.mean(axis=0) - own) ** 2)
+    return float(np.mean(areas)), float(precision), float(1 - np.sum((chances - own) ** 2) / base)
+
+
+def _average_precision(chances: FloatArray, own: FloatArray) -> float:
+    """The mean precision at the cases of the class, from the most probable one on."""
+    order = np.argsort(-chances, kind="stable")
+    n_own = np.cumsum(own[order])
+    # Equal probabilities are said at once.
+    last = np.append(np.flatnonzero(np.diff(chances[order])), order.size - 1)
+    gained = np.diff(n_own[last], prepend=0.0)
+    return float(np.sum(gained * n_own[last] / (last + 1)) / n_own[-1])
+
+
+def _calibration(chances: FloatArray, own: FloatArray, groups: IntArray) -> dict[str, Any]:
+    """Slope, intercept (at slope 1) and curve of probabilities against what happened."""
+    kept = np.clip(chances, LEAST_CHANCE, 1 - LEAST_CHANCE)
+    logits = np.log(kept / (1 - kept))
+    ends = np.quantile(chances, np.linspace(0, 1, _count_parts(chances.size) + 1))[1:-1]
+    part = np.searchsorted(np.unique(ends), chances, side="right")
+    curve = []
+    for number in np.unique(part):
+        rows = part == number
+        observed, n_units = float(own[rows].mean()), np.unique(groups[rows]).size
+        curve.append(
+            {
+                "predicted": float(chances[rows].mean()),
+                "observed": observed,
+                "n": int(rows.sum()),
+                "interval": wilson_interval(observed, n_units),
+            }
+        )
+    both = np.column_stack([np.ones(logits.size), logits])
+    return {
+        "slope": float(_regress(both, np.zeros(logits.size), own)[1]),
+        "intercept": float(_regress(both[:, :1], logits, own)[0]),
+        "mean": float(chances.mean()),
+        "share": float(own.mean()),
+        "curve": curve,
+    }
+
+
+def _count_parts(n: int) -> int:
+    return int(np.clip(n // FEWEST_IN_PART, 2, MOST_PARTS))
+
+
+def _regress(columns: FloatArray, offset: FloatArray, own: FloatArray) -> FloatArray:
+    """The coefficients of a logistic regression, by Newton's method with a slight ridge."""
+    found, ridge = np.zeros(columns.shape[1]), 1e-3 * np.eye(columns.shape[1])
+    for _ in range(50):
+        chances = 1 / (1 + np.exp(-np.clip(offset + columns @ found, -30, 30)))
+        slopes = columns.T @ (chances - own) + ridge @ found
+        curvature = (columns.T * (chances * (1 - chances))) @ columns + ridge
+        step = np.linalg.solve(curvature, slopes)
+        found -= np.clip(step, -2, 2)
+        if np.abs(step).max() < 1e-8:
+            break
+    return found
+
+
+def _net_benefit(chances: FloatArray, own: FloatArray) -> list[dict[str, float]]:
+    """Of every threshold what answering by it is worth, and what "always" is; "never" is 0.
+
+    The share of cases rightly found, minus that of false alarms times the odds of the threshold,
+    which is what a false alarm costs.
+    """
+    share, found = float(own.mean()), []
+    # Beyond this nobody would act upon a class that is so rare.
+    for percent in range(1, int(np.clip(400 * share, 20, 95)) + 1):
+        threshold = percent / 100
+        odds, is_found = threshold / (1 - threshold), chances >= threshold
+        gain = float(np.mean(is_found * own) - odds * np.mean(is_found * (1 - own)))
+        always = share - odds * (1 - share)
+        found.append({"threshold": threshold, "model": gain, "always": always})
+    return found
+
+
+def say_chances(chances: dict[str, Any]) -> str:
+    """What :func:`measure_chances` found, in a line."""
+    said = []
+    for key, name in (("auc", "AUC"), ("average_precision", "average precision")):
+        low, high = chances[key]["interval"]
+        said.append(f"{name} {chances[key]['value']:.2f} ({low:.2f} to {high:.2f})")
+    of = "" if chances["target"] is None else f" for {chances['target']}"
+    said[-1] += f"{of}, by chance {chances['base_precision']:.2f}"
+    skill, calibration = chances["skill"], chances["calibration"]
+    low, high = (100 * end for end in skill["interval"])
+    side = "below" if skill["value"] >= 0 else "above"
+    said.append(
+        f"Brier score {abs(100 * skill['value']):.0f} % {side} the base rate's ({low:.0f} to "
+        f"{high:.0f} %)"
+    )
+    said.append(
+        f"calibration slope {calibration['slope']:.2f}, intercept {calibration['intercept']:.2f}"
+    )
+    return f"{'; '.join(said)}."
+
+
+def weigh_answers(
+    right: FloatArray, labels: list[Any], groups: IntArray, costs: Any, class_weight: Any
+) -> dict[str, Any] | None:
+    """Accuracy in which an answer counts as its class costs or weighs; None if all are alike.
+
+    The baseline is the best of always giving the same class.
+    """
+    labels = [str(label) for label in labels]
+    names = list(dict.fromkeys(labels))
+    if costs is not None:
+        said = {str(name): float(cost) for name, cost in costs.items()}
+        worth, how = {name: said.get(name, 1.0) for name in names}, "at these costs"
+    elif class_weight is not None:
+        alike = isinstance(class_weight, str)  # scikit-learn knows one word: "balanced".
+        how = "with classes weighed alike" if alike else "with these weights"
+        said = {} if alike else {str(name): float(one) for name, one in class_weight.items()}
+        worth = {n: 1 / labels.count(n) if alike else said.get(n, 1.0) for n in names}
+    else:
+        return None
+    weight = np.array([worth[label] for label in labels])
+    totals = {name: float(weight[[one == name for one in labels]].sum()) for name in names}
+    best, total = min(names, key=lambda one: (-totals[one], one)), float(weight.sum())
+    by_group = np.bincount(np.unique(groups, return_inverse=True)[1], weight)
+    accuracy = float(right @ weight) / total
+    return {
+        "how": how,
+        "accuracy": accuracy,
+        "interval": wilson_interval(accuracy, total**2 / float(by_group @ by_group)),
+        "baseline": {"class": best, "accuracy": totals[best] / total},
+    }
+
+
+def judge(measured: dict[str, Any]) -> dict[str, str]:
+    """The verdict on a model, a level and a sentence: the same wherever it is given.
+
+    `measured` has the "accuracy" with its "interval", the "baseline" that always gives the most
+    frequent "class", the worth of its "chances" (:func:`measure_chances`), and where mistakes are
+    not alike the "weighed" answers (:func:`weigh_answers`), which then count. With a rare class,
+    answers may be no better than the baseline though the model tells who is more at risk.
+    """
+    chances, weighed = measured.get("chances"), measured.get("weighed")
+    base = measured["baseline"]
+    rule = f"than always saying {base['class']} ({100 * base['accuracy']:.1f} % right)"
+    if weighed is not None:
+        measured, base = weighed, weighed["baseline"]
+        rule = f"than always saying {base['class']}, {weighed['how']}"
+    if measured["interval"][0] > base["accuracy"]:
+        return {"level": "better", "text": f"Clearly better {rule}."}
+    if chances is not None and chances["auc"]["interval"][0] > 0.5:
+        low, high = chances["auc"]["interval"]
+        ranks = f"AUC {chances['auc']['value']:.2f} (95 % interval {low:.2f} to {high:.2f})"
+        use = "Use its probabilities, with a cut-off that fits what mistakes cost."
+        if chances["skill"]["interval"][0] > 0:
+            text = (
+                f"Clearly better than guessing by how frequent classes are: {ranks}, Brier score "
+                f"{100 * chances['skill']['value']:.0f} % below. Its answers alone are not clearly "
+                f"better {rule}. {use}"
+            )
+            return {"level": "better", "text": text}
+        text = (
+            f"Its answers are not clearly better {rule}, but it ranks cases clearly better than "
+            f"chance: {ranks}. {use}"
+        )
+        return {"level": "unclear", "text": text}
+    if measured["accuracy"] > base["accuracy"]:
+        text = f"Not clearly better {rule}: more cases are needed to tell."
+        return {"level": "unclear", "text": text}
+    text = f"No better {rule}: this model has not learned to tell the classes."
+    return {"level": "worse", "text": text}
 
 
 def _as_rows(values: Any, name: str) -> sp.csr_array:

@@ -90,7 +90,7 @@ def test_json_has_columns_findings_and_baseline(shell):
     result = shell("check", MISTAKES / "units.csv", "--json")
     assert result.exit_code == 1
     answer = json.loads(result.stdout)
-    assert answer["baseline"] == {"class": "well", "rows": 12, "accuracy": 0.5}
+    assert answer["baseline"] == {"class": "ill", "rows": 12, "accuracy": 0.5}
     (finding,) = answer["findings"]
     assert (finding["kind"], finding["columns"]) == ("units", ["glucose"])
     assert [one["role"] for one in answer["columns"]] == ["target"] + ["numbers"] * 3

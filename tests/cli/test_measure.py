@@ -75,9 +75,9 @@ def test_fit_measures_in_repeated_folds(shell, tmp_path):
     assert (folds["folds"], folds["repeats"], folds["rows"]) == (5, 2, 60)
     assert folds["accuracy"] == pytest.approx(np.mean(list(folds["recall"].values())))
     assert folds["interval"][0] < folds["accuracy"] < folds["interval"][1]
-    (said,) = models.say_accuracy(folds)
+    said = models.say_accuracy(folds)
     assert said.startswith(f"Accuracy {folds['accuracy']:.1%} (95% interval ")
-    assert said.endswith("; always saying 'ill' has 50.0%.")
+    assert "; always saying 'ill' has 50.0%.\n  AUC " in said
     # With groups that are half of the rows each, two folds are left.
     build(site=np.repeat(["u", "v"], 30)).to_csv(tmp_path / "a.csv", index=False)
     result = shell(*command, "--group", "site")
@@ -90,18 +90,65 @@ def test_a_model_of_noise_gets_a_warning(shell, tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     shown = shell("fit", tmp_path / "a.csv", "--prototypes", 4, "--repeats", 1).stdout
     assert "In 5 folds of 40 rows: accuracy " in shown
-    assert "Warning: this is not clearly better than always saying 'ill'." in shown
+    assert "etter than always saying ill (50.0 % right)" in shown
 
 
-def test_folds_are_repeated_while_that_is_quick(shell, tmp_path, monkeypatch):
+def test_the_number_of_folds_depends_on_the_table_alone(shell, tmp_path, monkeypatch):
     build().to_csv(tmp_path / "a.csv", index=False)
-    monkeypatch.setattr(models, "BUDGET", 0.0)
+    monkeypatch.setattr(models, "FOLD_ROWS", 130)
     command = ("fit", tmp_path / "a.csv", "--prototypes", 4, "--json")
-    assert json.loads(shell.typed(*command).stdout)["provenance"]["folds"]["repeats"] == 1
-    monkeypatch.setattr(models, "LIMIT", 0.0)
+    assert json.loads(shell.typed(*command).stdout)["provenance"]["folds"]["repeats"] == 2
+    monkeypatch.setattr(models, "MAX_FOLD_CELLS", 10)
     result = shell.typed(*command)
-    assert "note: The accuracy is not measured in folds: that would take about" in result.stderr
+    assert "note: The accuracy is not measured in folds: the table has" in result.stderr
     assert json.loads(result.stdout)["provenance"]["folds"] is None
+
+
+def test_costs_and_thresholds_change_answers_not_probabilities(shell, tmp_path):
+    frame = build(120, seed=2)
+    frame["x"] += 1.5 * np.random.default_rng(0).standard_normal(120)
+    data, model = tmp_path / "a.csv", tmp_path / "m.imkpl"
+    frame.to_csv(data, index=False)
+    command = ("fit", data, "--repeats", 0, "--prototypes", 2, "--model", model)
+    shell.ask(*command, "--costs", "ill=9")
+    own = shell.ask("predict", model, data)["rows"]
+    plain = shell.ask("predict", model, data, "--costs", "ill=1")["rows"]
+    careful = shell.ask("predict", model, data, "--threshold", "ill=0.1")["rows"]
+    assert [row["prediction"] for row in own] == [row["prediction"] for row in careful]
+    n_ill = [sum(row["prediction"] == "ill" for row in rows) for rows in (plain, careful)]
+    assert n_ill[0] < n_ill[1]
+    for one, other in zip(plain, careful, strict=True):
+        assert other["probabilities"] == pytest.approx(one["probabilities"])
+        assert (other["prediction"] == "ill") == (other["probabilities"]["ill"] > 0.1)
+    assert "costs of mistakes, for ill" in shell("explain", model, data).stdout
+    seldom = shell.ask("predict", model, data, "--prevalence", "ill=0.01")["rows"]
+    pairs = [
+        (one["probabilities"]["ill"], two["probabilities"]["ill"])
+        for one, two in zip(seldom, plain, strict=True)
+    ]
+    assert all(one < two for one, two in pairs if two > 0)
+    for wrong in ("ill", "sick=2", "ill=-1", "ill=ten"):
+        result = shell("predict", model, data, "--costs", wrong)
+        assert result.exit_code == 1
+        assert f"--costs {wrong}: expected a class and a positive number" in result.stderr
+
+
+def test_one_verdict_in_terminal_page_card_and_inspect(shell, tmp_path):
+    """Also where rows belong to persons, who are fewer."""
+    frame = build(120, seed=1)
+    frame["patient"] = np.arange(120) // 6
+    frame["x"] = np.random.default_rng(0).standard_normal(20).repeat(6) + 0.8 * (frame.y == "ill")
+    data, model, page = (tmp_path / name for name in ("a.csv", "m.imkpl", "page.json"))
+    frame.to_csv(data, index=False)
+    for repeats in (0, 1):
+        command = ("fit", data, "--group", "patient", "--repeats", repeats, "--prototypes", 4)
+        shown = shell(*command, "--model", model, "--report", page, "--force").stdout
+        text = json.loads(page.read_text())["verdict"]["text"]
+        assert text in shown
+        assert text in shell("inspect", model).stdout
+        assert text in shell("card", model).stdout
+        assert text in shell("card", model, data).stdout
+        assert shell.ask("inspect", model)["verdict"]["text"] == text
 
 
 def test_balanced_fits_are_measured_by_class(shell, tmp_path):

@@ -174,7 +174,8 @@ def test_doubt_is_said(patients):
             assert card.runner_up_probability < 0.25
             assert not explanation.is_novel[row]
         if card.doubt == "close":
-            assert card.runner_up_probability >= 0.25
+            is_fragile = "a small change makes it" in card.doubt_text
+            assert is_fragile or card.runner_up_probability >= 0.25
             assert f"{card.runner_up_probability:.0%}" in card.doubt_text
         assert ("\n! " in str(card)) == (card.doubt != "clear")
     blank = model.explain(pd.DataFrame([[np.nan, np.nan, None]], columns=X.columns))

@@ -56,7 +56,7 @@ def test_measures_are_those_of_the_scorers(wine):
 def test_the_verdict_compares_with_the_baseline_and_folds_have_more_to_say(wine):
     found = copy.deepcopy(wine.found)
     measured = found["accuracy"]
-    measured["baseline"] = {"label": "Barolo", "accuracy": 0.5}
+    measured |= {"baseline": {"label": "Barolo", "accuracy": 0.5}, "chances": None}
     for accuracy, low, level in ((0.9, 0.8, "better"), (0.6, 0.4, "unclear"), (0.5, 0.3, "worse")):
         measured.update(accuracy=accuracy, interval=[low, 1.0])
         verdict = write_verdict(found)
@@ -78,7 +78,7 @@ def test_a_class_that_was_never_shown_counts_as_wrong(wine):
     accuracy = describe(describe_accuracy, wine.model, wine.X, y)
     assert accuracy["unseen_classes"] == ["Rosé"]
     assert accuracy["accuracy"] == pytest.approx(np.mean(wine.model.predict(wine.X) == y), abs=1e-5)
-    expected = {"label": "Rosé", "n": 4, "n_right": 0}
+    expected = {"label": "Rosé", "n": 4, "n_independent": 4, "n_right": 0}
     expected |= {"recall": 0.0, "interval": pytest.approx([0.0, 0.4899], abs=1e-4)}
     assert accuracy["classes"][3] == {**expected, "precision": None}
     assert sum(accuracy["confusion"][3]) == 4

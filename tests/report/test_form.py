@@ -112,9 +112,9 @@ def test_it_predicts_tables_as_python_does(open_page, patients, tmp_path):
 @pytest.mark.parametrize("contrast", [False, True])
 def test_it_predicts_numbers_as_python_does(contrast, open_page, tmp_path):
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    model = IMKPL(
-        PerFeatureGaussian(scales=(0.5, 2.0)), n_prototypes=6, max_kernels=12, contrast=contrast
-    ).fit(X[:150], y[:150])
+    bank, costs = PerFeatureGaussian(scales=(0.5, 2.0)), {1: 20.0} if contrast else None
+    model = IMKPL(bank, n_prototypes=6, max_kernels=12, contrast=contrast, costs=costs)
+    model.fit(X[:150], y[:150])
     assert (model.contrasts_.nnz > 0) == contrast
     page = open_page(save(render_report(summarize(model, X[150:200])), tmp_path))
     compare(page, model, X[150:350])

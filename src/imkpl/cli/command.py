@@ -80,6 +80,10 @@ READING = {
     "id_column": "Column with the row names.",
     "group": "Column of persons, or of whatever several rows belong to. Their rows are never on "
     "both sides when the accuracy is measured.",
+    "site": "Column of hospitals, scanners or other sites. Each is left out in turn, and judged by "
+    "a model of the others.",
+    "time": "Column of years or dates, for --after.",
+    "after": "Learn from rows before this time, and measure on the others.",
     "drop": "Leave out this column; may be repeated.",
     "categories": "Read this column as categories; may be repeated.",
     "numbers": "Read this column as numbers; may be repeated.",

@@ -15,7 +15,7 @@ import numpy as np
 
 from imkpl._json import to_json
 from imkpl._writing import write_files
-from imkpl.cli import models
+from imkpl.cli import models, sites
 from imkpl.cli.command import (
     INPUT_ERROR,
     REPORT_ENDINGS,
@@ -42,6 +42,7 @@ imkpl check visits.csv --target diagnosis --group patient --missing -999 --categ
 FIT_EXAMPLES = """
 imkpl fit data.csv --target class --report page.html
 imkpl fit data.csv --target class --id patient --exclude ward --model m.imkpl
+imkpl fit visits.csv --target class --group patient --site clinic --time visit --after 2024
 imkpl fit genes.parquet --target subtype --max-kernels 20 --stability 10 --report page.html
 """
 DEMO_EXAMPLES = "imkpl demo --folder somewhere"
@@ -122,7 +123,7 @@ def _echo_findings(data: DataFile) -> None:
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(models.Choice):
     """What a user can choose about a fit; every field is an option."""
 
     test_size: float = setting(
@@ -202,25 +203,40 @@ def _learn(whole: DataFile, settings: Settings, file: str, options: ReadOptions)
     from imkpl.report.subject import find_versions
 
     seed, is_test = settings.seed, np.zeros(len(whole), dtype=bool)
-    if settings.test_size > 0:
+    if whole.later is not None:
+        is_test = whole.later
+    elif settings.test_size > 0:
         is_test = models.hold_out(whole, settings.test_size, seed)
     train, test = whole.take(~is_test), whole.take(is_test)
+    choice = settings.read(np.unique(whole.y))
     start = time.perf_counter()
     with progress_bar("fitting"):
-        model = models.fit_rows(_build_model(test, settings), train)
+        model = models.fit_rows(_build_model(test, settings, choice), train)
     seconds = time.perf_counter() - start
-    held_out = folds = found = None
+    held_out = folds = found = by_site = right = None
+    # Folds are of rows that may be learned from: of all, unless time says otherwise.
+    known, build = whole, partial(_build_model, settings=settings, choice=choice)
+    if whole.later is not None:
+        known = train
     if not len(test):
         echo_note("No rows were held out, so the accuracy on new rows is not known.")
     else:
-        is_right, usual = model.predict(test.samples) == test.y, find_baseline(train.y)[0]
-        held_out = models.describe_accuracy(is_right, test, usual)
-        build, repeats = partial(_build_model, settings=settings), settings.repeats
+        chances, usual = model.predict_proba(test.samples), find_baseline(train.y)[0]
+        is_right = model.predict(test.samples) == test.y
+        held_out = models.describe_accuracy(is_right, test, usual, chances, model)
+        if known is whole:
+            right = np.full(len(whole), np.nan)
+            right[is_test] = is_right
+        repeats = settings.repeats
         try:
-            folds = models.measure_folds(build, whole, seed=seed, repeats=repeats, seconds=seconds)
+            folds = models.measure_folds(build, known, seed=seed, repeats=repeats)
+            right = right if folds is None else folds.pop("right")
         except ValueError as error:
             # A fold may have one row of a class, or none that may be shown.
             echo_note(f"The accuracy is not measured in folds: {error}")
+    if whole.sites is not None:
+        by_site = sites.measure(build, known, model, train, right)
+    after = {"column": whole.time_column, "value": options.after}
     origin = {
         # Without the time, so that equal fits give equal files.
         "date": datetime.now(UTC).date().isoformat(),
@@ -233,17 +249,21 @@ def _learn(whole: DataFile, settings: Settings, file: str, options: ReadOptions)
         "reading": asdict(options),
         "held_out": held_out,
         "folds": folds,
+        "sites": by_site,
+        "after": None if whole.later is None else after,
     }
     model.provenance_ = to_json(origin)
     if settings.stability is not None:
         # With the names of rows in the file.
         X, y, n_repeats = train.samples.set_axis(train.ids), train.y, settings.stability
         with progress_bar("fitting again"):
-            found = stability(model, X, y, n_repeats=n_repeats, random_state=seed)
+            found = stability(
+                model, X, y, groups=train.groups, n_repeats=n_repeats, random_state=seed
+            )
     return Fitted(model, train, test if len(test) else train, seconds, found)
 
 
-def _build_model(test: DataFile, settings: Settings) -> Any:
+def _build_model(test: DataFile, settings: Settings, choice: dict[str, Any]) -> Any:
     """The estimator for these data, not fitted."""
     from imkpl import IMKPL
 
@@ -255,6 +275,7 @@ def _build_model(test: DataFile, settings: Settings) -> Any:
         sparsity=settings.sparsity,
         max_kernels=settings.max_kernels,
         class_weight="balanced" if settings.balanced else None,
+        **choice,
         require=list(settings.require) or None,
         exclude=list(settings.exclude) or None,
         random_state=settings.seed,
@@ -273,6 +294,9 @@ def _build_page(fitted: Fitted, path: Path, title: str) -> bytes:
         train=(fitted.train.samples, fitted.train.y),
         stability=fitted.stability,
         folds=fitted.model.provenance_["folds"],
+        groups=models.find_units(fitted.shown),
+        sites=fitted.model.provenance_["sites"],
+        later=models.say_later(fitted.model),
         title=title,
     )
     return report_bytes(found, path)
@@ -291,6 +315,7 @@ def _describe_fit(fitted: Fitted) -> dict[str, Any]:
 def _echo_fit(answer: dict[str, Any], fitted: Fitted) -> None:
     echo(f"Learned from {answer['n_training_rows']} rows in {answer['seconds']:.1f} s.")
     models.echo_model(answer, MAX_FEATURES)
+    sites.echo_sites(answer["provenance"]["sites"])
     if fitted.stability is not None:
         echo("", *str(fitted.stability).split("\n"))
     for key in ("model", "report"):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from imkpl._progress import announce
-from imkpl.cli.command import echo, echo_note, echo_table, progress_bar
-from imkpl.measures import wilson_interval
+from imkpl.cli.command import echo, echo_note, echo_table, progress_bar, setting
+from imkpl.measures import judge, measure_chances, say_chances, weigh_answers, wilson_interval
 from imkpl.readers import InputError, ReadOptions
 from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
 from imkpl.readers.formats import PARSERS, count
@@ -23,9 +23,9 @@ NOT_LEARNED = ("verbose", "n_jobs")
 N_FOLDS, MAX_REPEATS = 5, 5
 # In larger tables, the rows that are held out say enough.
 MAX_FOLD_ROWS = 2000
-# Folds are repeated while all of them seem to take fewer seconds, and not measured above the limit,
-# unless the user asks for them.
-BUDGET, LIMIT = 20.0, 100.0
+# Folds are repeated up to so many rows and cells in all, and not measured in a table of more cells,
+# unless the user asks for them: the protocol does not depend on the clock.
+FOLD_ROWS, FOLD_CELLS, MAX_FOLD_CELLS = 1500, 250_000, 1_000_000
 
 
 def find_units(data: DataFile) -> Any:
@@ -92,18 +92,20 @@ def measure_folds(
     *,
     seed: int,
     repeats: int | None,
-    seconds: float = 0.0,
 ) -> dict[str, Any] | None:
-    """Accuracy in folds, as many as a fit of so many seconds allows; None if it is not wanted."""
+    """Accuracy in folds, repeated where rows are few, and of rows; None if it is not wanted."""
     if repeats == 0 or (repeats is None and len(data) > MAX_FOLD_ROWS):
         return None
     n_folds = len(split_folds(data, seed))
     if repeats is None:
-        expected = seconds * n_folds
-        if expected > LIMIT:
-            raise InputError(f"that would take about {expected:.0f} s; --repeats 1 does it.")
-        repeats = int(np.clip(BUDGET / max(expected, 1e-3), 1, MAX_REPEATS))
+        n_cells = data.samples.size
+        if n_cells > MAX_FOLD_CELLS:
+            raise InputError(f"the table has {n_cells} cells; --repeats 1 does it.")
+        most = min(FOLD_ROWS / len(data), FOLD_CELLS / max(n_cells, 1))
+        repeats = int(np.clip(most, 1, MAX_REPEATS))
     right = np.zeros((repeats, len(data)), dtype=bool)
+    classes = np.unique(data.y)
+    chances = np.zeros((len(data), classes.size))
     with progress_bar("measuring"), warnings.catch_warnings():
         # What a fold warns of, the fit to all training rows warns of as well.
         warnings.simplefilter("ignore")
@@ -113,9 +115,13 @@ def measure_folds(
                 announce("folds", text, n_done, repeats * n_folds)
                 left_out = data.take(test)
                 model = fit_rows(build(left_out), data.take(train))
+                found = model.predict_proba(left_out.samples)
                 is_right[test] = model.predict(left_out.samples) == left_out.y
-    found = describe_accuracy(right.mean(axis=0), data)
-    return {"folds": n_folds, "repeats": repeats, **found}
+                chances[np.ix_(test, np.searchsorted(classes, model.classes_))] += found / repeats
+    measured = describe_accuracy(
+        right.mean(axis=0), data, chances=chances, model=model, names=classes
+    )
+    return {"folds": n_folds, "repeats": repeats, **measured, "right": right.mean(axis=0)}
 
 
 def split_folds(data: DataFile, seed: int) -> list[Any]:
@@ -134,12 +140,28 @@ def split_folds(data: DataFile, seed: int) -> list[Any]:
 
 def fit_rows(model: Any, train: DataFile) -> Any:
     """A model fitted to the rows of a file."""
-    more = {} if train.eligible is None else {"eligible": train.eligible}
+    # A fold may have the rows of one group only, which tell nothing of others.
+    has_groups = train.groups is not None and np.unique(train.groups).size > 1
+    given = {"eligible": train.eligible, "groups": train.groups if has_groups else None}
+    more = {name: one for name, one in given.items() if one is not None}
     return model.fit(train.samples, train.y, **more)
 
 
-def describe_accuracy(right: Any, data: DataFile, guess: Any = None) -> dict[str, Any]:
-    """Accuracy by how often each row was right, and of a baseline that always says `guess`."""
+def describe_accuracy(
+    right: Any,
+    data: DataFile,
+    guess: Any = None,
+    chances: Any = None,
+    model: Any = None,
+    names: Any = None,
+) -> dict[str, Any]:
+    """Accuracy by how often each row was right, and of a baseline that always says `guess`.
+
+    `chances` are the probabilities of the classes in `names`, by default those of `model`, which
+    has what mistakes cost.
+    """
+    costs, class_weight = getattr(model, "costs", None), getattr(model, "class_weight", None)
+    names = getattr(model, "classes_", None) if names is None else names
     y, units = data.y, find_units(data)
     guess = find_baseline(y)[0] if guess is None else guess
     # Classes that are not those of the model may be of another type.
@@ -156,18 +178,30 @@ def describe_accuracy(right: Any, data: DataFile, guess: Any = None) -> dict[str
         "accuracy": accuracy,
         "interval": wilson_interval(accuracy, np.unique(units).size),
         "baseline": {"class": guess, "accuracy": float(np.mean(y == guess))},
+        "chances": None if chances is None else _measure_known(chances, names, shown, units),
+        "weighed": weigh_answers(np.asarray(right, float), y.tolist(), units, costs, class_weight),
         "balanced_accuracy": balanced,
         # The variance of a mean of shares, each of its own number of draws.
         "balanced_interval": wilson_interval(balanced, classes.size**2 / np.sum(1 / n_units)),
         "balanced_baseline": 1 / classes.size,
         "recall": dict(zip((str(one) for one in classes), recalls, strict=True)),
+        "recall_interval": {
+            str(label): wilson_interval(recall, n)
+            for label, recall, n in zip(classes, recalls, n_units.tolist(), strict=True)
+        },
     }
 
 
-def say_accuracy(
-    measured: dict[str, Any], start: str = "", *, is_balanced: bool = False
-) -> list[str]:
-    """Accuracy, interval and baseline in a line, and a warning if it is no better than that."""
+def _measure_known(chances: Any, names: Any, y: Any, units: Any) -> dict[str, Any] | None:
+    """What probabilities are worth, on the rows of classes that they are of."""
+    labels = [str(name) for name in np.asarray(names).tolist()]
+    places = np.array([labels.index(one) if one in labels else -1 for one in map(str, y.tolist())])
+    is_known = places >= 0
+    return measure_chances(chances[is_known], places[is_known], units[is_known], labels)
+
+
+def say_accuracy(measured: dict[str, Any], start: str = "", *, is_balanced: bool = False) -> str:
+    """Accuracy, interval and baseline in a line, and what probabilities are worth in another."""
     kind = "balanced_" if is_balanced else ""
     accuracy, (low, high) = measured[f"{kind}accuracy"], measured[f"{kind}interval"]
     base, who = measured["balanced_baseline"], "any class"
@@ -177,9 +211,84 @@ def say_accuracy(
         f"{kind.replace('_', ' ')}accuracy {accuracy:.1%} (95% interval {low:.0%} to {high:.0%}); "
         f"always saying {who} has {base:.1%}."
     )
-    line = f"{start}{said}" if start else f"{said[0].upper()}{said[1:]}"
-    warning = f"Warning: this is not clearly better than always saying {who}."
-    return [line] if low > base else [line, warning]
+    if measured.get("chances") is not None:
+        said += f"\n  {say_chances(measured['chances'])}"
+    return f"{start}{said}" if start else f"{said[0].upper()}{said[1:]}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What answers depend on beside the model; every field is an option."""
+
+    costs: tuple[str, ...] = setting(
+        (), "How many times as bad it is to miss a class, such as sick=10; may be repeated."
+    )
+    threshold: tuple[str, ...] = setting(
+        (), "The probability from which one of two classes is the answer, such as sick=0.1."
+    )
+    prevalence: tuple[str, ...] = setting(
+        (), "How frequent a class is where the model is used, such as sick=0.01; may be repeated."
+    )
+
+    def read(self, classes: Any) -> dict[str, dict[Any, float] | None]:
+        """Parameters of the estimator; None for what is not said."""
+        labels = {str(label): label for label in np.asarray(classes).tolist()}
+        if self.threshold and len(labels) != 2:
+            raise InputError(
+                f"--threshold is for two classes, and there are {len(labels)}. Use --costs."
+            )
+        costs = _read_numbers("--costs", self.costs, labels)
+        for label, share in _read_numbers("--threshold", self.threshold, labels, 1.0).items():
+            costs[label] = (1 - share) / share
+        prevalence = _read_numbers("--prevalence", self.prevalence, labels, 1.0)
+        return {"costs": costs or None, "prevalence": prevalence or None}
+
+
+def _read_numbers(
+    name: str, texts: Sequence[str], labels: dict[str, Any], end: float = np.inf
+) -> dict[Any, float]:
+    """Numbers between 0 and `end` of classes, from options such as sick=10."""
+    found = {}
+    for text in texts:
+        label, _, number = text.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = float("nan")
+        if label not in labels or not 0 < value < end:
+            what, usual = (
+                ("a number between 0 and 1", 0.1) if end == 1 else ("a positive number", 10)
+            )
+            raise InputError(
+                f"{name} {text}: expected a class and {what}, such as {name} "
+                f"{next(iter(labels))}={usual}. The classes are {', '.join(list(labels)[:10])}."
+            )
+        found[labels[label]] = value
+    return found
+
+
+def load_at_costs(path: Path, choice: Choice) -> Any:
+    """A model from a file; costs and prevalence that are given take the place of its own."""
+    model = load_model(path)
+    for name, value in choice.read(model.classes_).items():
+        if value:
+            model.set_params(**{name: value})
+    return model
+
+
+def find_verdict(model: Any) -> dict[str, str] | None:
+    """What the page says of the model, from what was measured at the fit; None if nothing was."""
+    origin = find_origin(model)
+    # Later rows say more of the future than folds of earlier ones.
+    keys = ("held_out", "folds") if origin.get("after") else ("folds", "held_out")
+    measured = origin.get(keys[0]) or origin.get(keys[1])
+    return None if measured is None else judge(measured)
+
+
+def say_later(model: Any) -> str | None:
+    """From when on rows were held out, if time was the reason."""
+    after = find_origin(model).get("after")
+    return None if after is None else f"{after['column']} from {after['value']} on"
 
 
 def load_model(path: Path, *, is_for_rows: bool = True) -> Any:
@@ -286,6 +395,7 @@ def describe_model(model: Any, *, records: bool = False) -> dict[str, Any]:
         "reads": input_kind(model),
         "decision": model.decision,
         "provenance": getattr(model, "provenance_", None),
+        "verdict": find_verdict(model),
         "classes": [
             {
                 "class": label,
@@ -347,17 +457,31 @@ def echo_model(answer: dict[str, Any], most: int | None = None) -> None:
     is_balanced = answer["settings"]["class_weight"] is not None
     times = f"{folds['repeats']} x " if folds and folds["repeats"] > 1 else ""
     where = f"In {times}{folds['folds']} folds of" if folds else ""
+    after = origin.get("after")
+    earlier, other = ("earlier rows", "later rows") if after else ("rows", "other rows")
+    since = f"{other} ({after['column']} from {after['value']} on)" if after else other
     for measured, start, noun, title in (
-        (folds, where, "rows", "right in folds"),
-        (held_out, "This model on", "other rows", "right of other rows"),
+        (folds, where, earlier, "right in folds"),
+        (held_out, "This model on", since, f"right of {other}"),
     ):
         if measured is not None:
             n_rows, n_distinct = measured["rows"], measured["distinct_rows"]
             more = f" ({n_distinct} independent)" if n_distinct < n_rows else ""
             start = f"{start} {n_rows} {noun}{more}: "
-            echo(*say_accuracy(measured, start, is_balanced=is_balanced))
+            echo(*say_accuracy(measured, start, is_balanced=is_balanced).split("\n"))
             head.append(title)
-            recalls.append(measured["recall"])
+            recalls.append(
+                {
+                    name: f"{recall:.0%} ({' to '.join(f'{end:.0%}' for end in ends)})"
+                    for (name, recall), ends in zip(
+                        measured["recall"].items(),
+                        measured["recall_interval"].values(),
+                        strict=True,
+                    )
+                }
+            )
+    if answer["verdict"] is not None:
+        echo(answer["verdict"]["text"])
     for text in say_constraints(answer["constraints"]):
         echo(text)
     echo(f"Features kept: {len(features)} of {answer['n_features']}.")
@@ -366,8 +490,7 @@ def echo_model(answer: dict[str, Any], most: int | None = None) -> None:
     echo_table(("weight", "evidence", "feature"), cells, most)
     echo()
     classes = [
-        [name, one["prototypes"], one["records"]]
-        + [f"{recall[name]:.0%}" if name in recall else "-" for recall in recalls]
+        [name, one["prototypes"], one["records"]] + [recall.get(name, "-") for recall in recalls]
         for one in answer["classes"]
         for name in [str(one["class"])]
     ]

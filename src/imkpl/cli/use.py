@@ -14,7 +14,7 @@ import typer
 from imkpl._checks import quote
 from imkpl._json import to_json
 from imkpl._writing import write_file
-from imkpl.cli import models
+from imkpl.cli import models, sites
 from imkpl.cli.command import (
     REPORT_ENDINGS,
     Answer,
@@ -32,6 +32,7 @@ from imkpl.cli.command import (
     progress_bar,
 )
 from imkpl.cli.models import describe_accuracy, say_accuracy
+from imkpl.measures import judge
 from imkpl.readers import InputError, ReadOptions, read_training_file
 from imkpl.readers.formats import NUMBER, count
 from imkpl.readers.read import DataFile
@@ -68,6 +69,8 @@ def predict(
     out: Annotated[
         Path | None, option("--out", "Write all rows here (.csv or .json)."), TABLE
     ] = None,
+    *,
+    choice: models.Choice,
 ) -> Answer:
     """Classify the rows of a file: class, probability of every class, novelty.
 
@@ -76,7 +79,7 @@ def predict(
     like none of them. A row without any value that the model reads gets no class. If the file has
     the classes, the accuracy is measured.
     """
-    estimator = models.load_model(model)
+    estimator = models.load_at_costs(model, choice)
     target = models.find_origin(estimator).get("target")
     rows = models.read_for_model(estimator, data, options, usual_target=target)
     answer = _describe_predictions(estimator, rows)
@@ -147,12 +150,14 @@ def _describe_predictions(model: Any, data: DataFile) -> dict[str, Any]:
         "notes": data.notes,
         "classes": list(found.classes),
         "novelty_threshold": float(found.novelty_threshold),
-        "measured": _measure_predictions(data, predicted),
+        "measured": _measure_predictions(data, predicted, found.probabilities, model),
         "rows": rows,
     }
 
 
-def _measure_predictions(data: DataFile, predicted: Any) -> dict[str, Any] | None:
+def _measure_predictions(
+    data: DataFile, predicted: Any, chances: Any, model: Any
+) -> dict[str, Any] | None:
     """Accuracy on the rows that have a class; None if there are none."""
     labels = [] if data.y is None else data.y.tolist()
     rows = [row for row, label in enumerate(labels) if label is not None]
@@ -160,7 +165,8 @@ def _measure_predictions(data: DataFile, predicted: Any) -> dict[str, Any] | Non
         return None
     labelled = data.take(rows)
     labelled = replace(labelled, y=labelled.y.astype(str))
-    return describe_accuracy(predicted[rows].astype(str) == labelled.y, labelled)
+    is_right = predicted[rows].astype(str) == labelled.y
+    return describe_accuracy(is_right, labelled, None, chances[rows], model)
 
 
 def _tabulate(rows: list[dict[str, Any]]) -> Any:
@@ -202,7 +208,9 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
             echo(f"{n} of {len(rows)} rows {text}.")
     measured = answer["measured"]
     if measured is not None:
-        echo(*say_accuracy(measured, f"Compared with the classes of {measured['rows']} rows: "))
+        start = f"Compared with the classes of {measured['rows']} rows: "
+        echo(*say_accuracy(measured, start).split("\n"))
+        echo(judge(measured)["text"])
 
 
 def explain(
@@ -221,12 +229,14 @@ def explain(
         ),
         TABLE,
     ] = None,
+    *,
+    choice: models.Choice,
 ) -> Answer:
     """Explain why rows get their classes: prototypes, training rows behind them, and features.
 
     Rows are chosen by name (--id), or by number from 1 if none has that name.
     """
-    estimator = models.load_model(model)
+    estimator = models.load_at_costs(model, choice)
     rows = models.read_for_model(estimator, data, options)
     chosen = _choose_rows(rows, row or [], every=out is not None)
     found = models.explain_rows(estimator, chosen)
@@ -263,6 +273,8 @@ def report(
     options: MeasuredFile,
     out: Annotated[Path, option("--out", "Write the page (.html) here."), Written(REPORT_ENDINGS)],
     title: Annotated[str | None, option("--title", "Heading of the page.")] = None,
+    *,
+    choice: models.Choice,
 ) -> Answer:
     """Write a page that shows prototypes, features, and the reason for each decision.
 
@@ -271,10 +283,18 @@ def report(
     """
     from imkpl.report import write_report
 
-    estimator = models.load_model(model)
+    estimator = models.load_at_costs(model, choice)
     rows = _read_measured(estimator, data, options)
     samples = models.as_samples(estimator, rows)
-    write_report(estimator, samples, rows.y, out, by=rows.subgroups, title=title or data.stem)
+    write_report(
+        estimator,
+        samples,
+        rows.y,
+        out,
+        by=rows.subgroups,
+        groups=models.find_units(rows),
+        title=title or data.stem,
+    )
     accuracy = float(np.mean(estimator.predict(samples) == rows.y))
     answer = {"model": model, "file": data, "out": out, "notes": rows.notes}
     text = f"Report on {len(rows)} rows (accuracy {accuracy:.1%}) written to {out}."
@@ -327,6 +347,7 @@ def _echo_model(answer: dict[str, Any]) -> None:
             f"{origin['fingerprint']}), target {origin['target']!r}.",
         )
     models.echo_model(answer)
+    sites.echo_sites((origin or {}).get("sites"))
     settings = [(name, str(value)) for name, value in answer["settings"].items()]
     echo()
     echo_table(("setting", "value"), settings)
@@ -399,7 +420,17 @@ def card(
         samples, by = models.as_samples(estimator, rows), rows.subgroups
         pair = None if train is None else (models.as_samples(estimator, train), train.y)
         with progress_bar("measuring"):
-            page = summarize(estimator, samples, rows.y, train=pair, by=by, title=title)
+            page = summarize(
+                estimator,
+                samples,
+                rows.y,
+                train=pair,
+                folds=models.find_origin(estimator).get("folds") if train is not None else None,
+                by=by,
+                groups=models.find_units(rows),
+                later=models.say_later(estimator) if train is not None else None,
+                title=title,
+            )
     parts = contents, models.say_constraints(contents["constraints"]), page
     text = build_model_card(*parts)
     said = text.rstrip().split("\n")
@@ -432,4 +463,6 @@ def _read_rows(
     train, rows = whole.take(~is_test), whole.take(is_test)
     if not is_test.any():
         return train, train, f"the rows of {path.name}, from which it has learned"
-    return rows, train, f"the {len(rows)} held-out rows of {path.name}"
+    later = models.say_later(model)
+    kind = "held-out rows" if later is None else f"later rows ({later})"
+    return rows, train, f"the {len(rows)} {kind} of {path.name}"

@@ -44,7 +44,13 @@ from imkpl.estimators._input import (
     row_labels,
 )
 from imkpl.estimators._kernels import learn_kernels
-from imkpl.estimators._training import Constraints, TrainingData, read_training
+from imkpl.estimators._training import (
+    Constraints,
+    TrainingData,
+    read_costs,
+    read_prevalence,
+    read_training,
+)
 from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import as_whole, list_some
@@ -91,6 +97,8 @@ class BasePrototypeClassifier(
         "solver": [StrOptions({"auto", "exact", "landmarks"})],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "costs": [dict, None],
+        "prevalence": [dict, None],
         "require": ["array-like", None],
         "exclude": ["array-like", None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -119,6 +127,8 @@ class BasePrototypeClassifier(
         solver: str = "auto",
         n_landmarks: int | None = None,
         class_weight: Any = None,
+        costs: Any = None,
+        prevalence: Any = None,
         require: Any = None,
         exclude: Any = None,
         max_iter: int = 20,
@@ -143,6 +153,8 @@ class BasePrototypeClassifier(
         self.solver = solver
         self.n_landmarks = n_landmarks
         self.class_weight = class_weight
+        self.costs = costs
+        self.prevalence = prevalence
         self.require = require
         self.exclude = exclude
         self.max_iter = max_iter
@@ -242,6 +254,7 @@ class BasePrototypeClassifier(
         sample_weight: ArrayLike | None = None,
         *,
         eligible: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Learn kernel weights, prototypes and codes.
 
@@ -257,6 +270,10 @@ class BasePrototypeClassifier(
             Weights of the samples; an integer weight equals that many copies.
         eligible : array-like of bool of shape (n_samples,), optional
             Prototypes are made of eligible samples only; all samples are learned from.
+        groups : array-like of shape (n_samples,), optional
+            The person, or whatever else, that each sample belongs to. Samples of one are not
+            independent: the permutation test exchanges whole groups, folds and calibration keep
+            them together, and margins compare a sample with samples of other groups.
 
         Returns
         -------
@@ -264,10 +281,12 @@ class BasePrototypeClassifier(
             The fitted estimator.
         """
         threads = limited_threads(self.n_jobs, pin_blas=True)
-        metadata = {"sample_weight": sample_weight, "eligible": eligible}
+        metadata = {"sample_weight": sample_weight, "eligible": eligible, "groups": groups}
         settings = self._settings
         with FitMonitor(self) as monitor, threads:
             data = self._read_training(X, y, **metadata)
+            read_costs(self.costs, data.classes, self.decision)
+            read_prevalence(self.prevalence, data.class_prior, data.classes, self.decision)
             monitor.begin(data.given.samples, data.given.y, metadata)
             bound, choice, evidence = learn_kernels(
                 data,
@@ -332,7 +351,7 @@ class BasePrototypeClassifier(
             best = np.argmax(self._decide(X), axis=1)
             return self.classes_[best]
         compared = self._compare(X)
-        scores = self._predictor.score(compared.resemblances)
+        scores = self._decider.score(compared.resemblances)
         labels = self.classes_[np.argmax(scores, axis=1)].astype(object)
         labels[compared.novelty > self.novelty_threshold_] = None
         return labels
@@ -359,7 +378,8 @@ class BasePrototypeClassifier(
         """The probability of every class: a softmax of the class scores.
 
         Its temperature is found in `fit`, from the scores of the training samples with their own
-        part in the prototypes taken out. It does not change which class wins.
+        part in the prototypes taken out. The probabilities are those of the population that the
+        model was trained on, also with `class_weight`, or of one with another `prevalence`.
 
         Parameters
         ----------
@@ -371,8 +391,10 @@ class BasePrototypeClassifier(
         array of shape (n_samples, n_classes)
             Rows sum to one, columns are ordered as `classes_`.
         """
-        scores = self._decide(X)
-        return np.asarray(softmax(self.temperature_ * scores, axis=1))
+        samples = self.read_new(X)
+        with limited_threads(self.n_jobs):
+            scores = self._predictor.decide(samples)
+        return self._find_chances(scores)
 
     @by_partition
     def decision_function(self, X: Any) -> FloatArray:
@@ -420,6 +442,7 @@ class BasePrototypeClassifier(
         sample_weight: ArrayLike | None = None,
         *,
         eligible: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Any:
         """Fit, then code the training samples as if they were new.
 
@@ -435,13 +458,15 @@ class BasePrototypeClassifier(
             How much each sample counts.
         eligible : array-like of bool of shape (n_samples,), optional
             Samples that prototypes may be made of.
+        groups : array-like of shape (n_samples,), optional
+            Whom samples belong to.
 
         Returns
         -------
         CSR array of shape (n_samples, n_prototypes)
             ``fit(X, y).transform(X)``.
         """
-        return self.fit(X, y, sample_weight, eligible=eligible).transform(X)
+        return self.fit(X, y, sample_weight, eligible=eligible, groups=groups).transform(X)
 
     @by_partition
     def reconstruction_error(self, X: Any) -> FloatArray:
@@ -482,7 +507,7 @@ class BasePrototypeClassifier(
         """
         samples = self.read_new(X)
         with limited_threads(self.n_jobs):
-            evidence = collect_evidence(self._predictor, samples)
+            evidence = collect_evidence(self._decider, samples)
         ids = row_labels(X, len(evidence.similarities))
         return self._explain(evidence, ids, render)
 
@@ -494,11 +519,16 @@ class BasePrototypeClassifier(
     ) -> Explanation:
         """The explanation of samples whose evidence is known."""
         places = np.searchsorted(self.support_, self._predictor.rows)
-        live = np.flatnonzero(self.kernel_weights_)
+        live, head_starts = np.flatnonzero(self.kernel_weights_), self._head_starts
         return Explanation(
             evidence=evidence,
             classes=as_whole(self.classes_),
-            probabilities=np.asarray(softmax(self.temperature_ * evidence.encoding.scores, axis=1)),
+            # Costs decide; they do not change how probable a class is.
+            probabilities=self._find_chances(evidence.encoding.scores - head_starts),
+            temperature=self.temperature_,
+            head_starts=head_starts,
+            prior_starts=self._prior_logs / self.temperature_,
+            head_start_word="costs of mistakes" if self.prevalence is None else "prevalence, costs",
             sample_ids=sample_ids,
             support_ids=self.support_ids_[places],
             support_classes=as_whole(self.support_classes_[places]),
@@ -518,6 +548,8 @@ class BasePrototypeClassifier(
         train: tuple[Any, Any] | None = None,
         stability: Any = None,
         by: Mapping[str, Any] | None = None,
+        groups: ArrayLike | None = None,
+        sites: Any = None,
         title: str | None = None,
     ) -> Path:
         """Describe the model and its decisions on one page, a file that works without a network.
@@ -536,6 +568,11 @@ class BasePrototypeClassifier(
             ``imkpl.stability(model, X_train, y_train)``, for a section on what refits choose again.
         by : mapping of str to array-like of shape (n_samples,), optional
             Columns that divide X into subgroups, each of which is measured on its own.
+        groups : array-like of shape (n_samples,), optional
+            Whom samples belong to: intervals and the verdict count groups.
+        sites : array-like of shape (n_train,) or dict, optional
+            The site of each sample of `train`: every site is left out in turn, by a fit to the
+            others. Or what :func:`imkpl.report.sites.measure_sites` found.
         title : str, optional
             The heading.
 
@@ -546,7 +583,8 @@ class BasePrototypeClassifier(
         """
         from imkpl.report import write_report
 
-        return write_report(self, X, y, path, train=train, stability=stability, by=by, title=title)
+        options = {"train": train, "stability": stability, "by": by, "groups": groups}
+        return write_report(self, X, y, path, **options, sites=sites, title=title)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -681,7 +719,38 @@ class BasePrototypeClassifier(
         """Class scores of samples."""
         samples = self.read_new(X)
         with limited_threads(self.n_jobs):
-            return self._predictor.decide(samples)  # type: ignore[no-any-return]
+            return self._decider.decide(samples)
+
+    def _find_chances(self, scores: FloatArray) -> FloatArray:
+        """Probabilities, from scores without head starts."""
+        return np.asarray(softmax(self.temperature_ * scores + self._prior_logs, axis=1))
+
+    @property
+    def _prior_logs(self) -> FloatArray:
+        """By how much classes are more probable than they were while learning, as logarithms."""
+        frequent = read_prevalence(self.prevalence, self.class_prior_, self.classes_, self.decision)
+        learned = self.class_prior_ * self.class_weight_
+        return np.asarray(np.log(frequent / frequent.sum()) - np.log(learned / learned.sum()))
+
+    @property
+    def _head_starts(self) -> FloatArray:
+        """How far ahead every class starts at these costs, in units of the score.
+
+        Without costs, classes cost as much as they weigh.
+        """
+        if self.costs is None and self.prevalence is None:
+            return np.zeros(self.classes_.size)
+        costs = read_costs(self.costs, self.classes_, self.decision)
+        logs = self._prior_logs + (np.log(self.class_weight_) if self.costs is None else costs)
+        return np.asarray((logs - logs.min()) / self.temperature_)
+
+    @property
+    def _decider(self) -> Predictor:
+        """The predictor, whose classes start ahead as costs say."""
+        predictor: Predictor = self._predictor
+        if predictor.votes is None or (self.costs is None and self.prevalence is None):
+            return predictor
+        return replace(predictor, votes=predictor.votes.ahead(self._head_starts))
 
     def read_new(self, X: Any) -> Any:
         """New samples, as the kernels read them."""

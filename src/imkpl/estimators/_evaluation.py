@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_score
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -24,7 +24,7 @@ from imkpl.estimators._compat import safe_split
 from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._input import refuse_partitions
 from imkpl.estimators._pipeline import find_model, last_step
-from imkpl.estimators._training import TrainingData
+from imkpl.estimators._training import TrainingData, read_groups
 from imkpl.explanations.exports import list_some, to_label
 from imkpl.measures import discrimination_score, interpretability_score, selection_stability
 from imkpl.series import read_series
@@ -155,7 +155,13 @@ class Stability(Described):
 
 
 def stability(
-    estimator: Any, X: Any, y: ArrayLike, *, n_repeats: int = 10, random_state: Any = 0
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    n_repeats: int = 10,
+    random_state: Any = 0,
 ) -> Stability:
     """Measure which kernels, and prototypes where, refits to parts of the data choose again.
 
@@ -175,6 +181,8 @@ def stability(
         Training samples, in the form that `fit` reads.
     y : array-like of shape (n_samples,)
         Class labels.
+    groups : array-like of shape (n_samples,), optional
+        Whom samples belong to, for `fit`: parts have whole groups.
     n_repeats : int, default=10
         The number of refits, at least 2.
     random_state : int, RandomState instance or None, default=0
@@ -198,10 +206,11 @@ def stability(
         n_repeats >= 2,
         f"n_repeats={n_repeats}, expected at least 2 refits, which are compared. Raise it.",
     )
-    whole, samples = _fit_to_all(estimator, X, y, "stability")
+    whole, samples = _fit_to_all(estimator, X, y, groups, "stability")
     rng, y = check_random_state(random_state), column_or_1d(y)
     classes, labels = np.unique(y, return_inverse=True)
-    parts = [_draw_part(labels, rng) for _ in range(n_repeats)]
+    owners = np.arange(labels.size) if groups is None else read_groups(groups, labels.size)
+    parts = [_draw_part(labels, owners, rng) for _ in range(n_repeats)]
     require(
         parts[0].size < labels.size,
         f"{TRAIN_SIZE:.0%} of each class are all of the {labels.size} samples, expected some that "
@@ -212,7 +221,7 @@ def stability(
     chosen: list[dict[str, float]] = []
     searches = []
     for done, part in enumerate(parts, start=1):
-        weights, nearest = _refit(clone(estimator), samples, y, part)
+        weights, nearest = _refit(clone(estimator), samples, y, groups, part)
         chosen.append(weights)
         searches.append(_search_regions(similarities[part], labels[part], owners, nearest))
         announce("stability", f"refit {done} of {n_repeats}", done, n_repeats)
@@ -250,31 +259,43 @@ def stability(
     )
 
 
-def _fit_to_all(estimator: Any, X: Any, y: Any, caller: str) -> tuple[Any, Any]:
+def _fit_to_all(estimator: Any, X: Any, y: Any, groups: Any, caller: str) -> tuple[Any, Any]:
     """The estimator fitted to all samples, and these in a form that can be divided."""
     last_step(estimator)
     refuse_partitions(X, f"{caller}()")
     announce(caller, "fitting to all samples")
-    whole = clone(estimator).fit(X, y)
+    whole = clone(estimator).fit(X, y, **_name_groups(estimator, groups))
     # Frames of series have several rows for each.
     is_series = last_step(whole)._predictor.kernels.input_kind == "series"
     return whole, read_series(X) if is_series else X
 
 
-def _draw_part(labels: IntArray, rng: Any) -> IntArray:
-    """The same part of every class, without replacement."""
+def _name_groups(estimator: Any, groups: Any) -> dict[str, Any]:
+    """The groups as `fit` of a model, or of a pipeline, takes them."""
+    if groups is None:
+        return {}
+    is_pipeline = isinstance(estimator, Pipeline)
+    return {f"{estimator.steps[-1][0]}__groups" if is_pipeline else "groups": groups}
+
+
+def _draw_part(labels: IntArray, owners: IntArray, rng: Any) -> IntArray:
+    """The same part of every class, without replacement, in whole groups."""
     drawn = []
+    _, first = np.unique(owners, return_index=True)
     for label in np.unique(labels):
-        own = np.flatnonzero(labels == label)
+        own = owners[first[labels[first] == label]]
         size = max(round(TRAIN_SIZE * own.size), FEWEST_DRAWN)
         drawn.append(rng.permutation(own)[:size])
-    return np.sort(np.concatenate(drawn))
+    return np.flatnonzero(np.isin(owners, np.concatenate(drawn)))
 
 
-def _refit(estimator: Any, X: Any, y: Any, part: IntArray) -> tuple[dict[str, float], IntArray]:
+def _refit(
+    estimator: Any, X: Any, y: Any, groups: Any, part: IntArray
+) -> tuple[dict[str, float], IntArray]:
     """The weights by kernel, and for each prototype the most similar sample of its class."""
     X, y = safe_split(estimator, X, y, part)
-    model = last_step(estimator.fit(X, y))
+    own = None if groups is None else np.asarray(groups)[part]
+    model = last_step(estimator.fit(X, y, **_name_groups(estimator, own)))
     similarities = _find_similarities(estimator, X)
     similarities[y[:, np.newaxis] != model.prototype_classes_] = -np.inf
     # Kernels of the same name count as one.
@@ -389,7 +410,13 @@ class FeaturePath(Described):
 
 
 def path(
-    estimator: Any, X: Any, y: ArrayLike, sizes: ArrayLike | None = None, cv: Any = 5
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    sizes: ArrayLike | None = None,
+    cv: Any = 5,
+    *,
+    groups: ArrayLike | None = None,
 ) -> FeaturePath:
     """Measure how accurate models with few and with many features are on left-out samples.
 
@@ -412,6 +439,8 @@ def path(
         How samples are split. A number of folds, never more than the smallest class has distinct
         samples, shuffles the samples, keeps the classes' shares, and keeps equal samples together.
         A splitter or an iterable of pairs of index arrays is taken as it is.
+    groups : array-like of shape (n_samples,), optional
+        Whom samples belong to, for `fit`; folds keep groups together.
 
     Returns
     -------
@@ -440,10 +469,11 @@ def path(
         f"sizes={sizes!r}, expected a sequence of positive whole numbers of features, such as "
         "(5, 10, 20). Leave it out to try what the model keeps, half of it, and so on.",
     )
-    whole, samples = _fit_to_all(estimator, X, y, "path")
+    whole, samples = _fit_to_all(estimator, X, y, groups, "path")
     model = last_step(whole)
     inner = whole[:-1].transform(X) if isinstance(whole, Pipeline) else X
-    data = last._read_training(inner, y)
+    data = last._read_training(inner, y, groups=groups)
+    named = _name_groups(estimator, groups)
     splits = _find_splits(data, cv, last.random_state)
     if sizes is None:
         n_kept = int(np.count_nonzero(model.kernel_weights_))
@@ -456,9 +486,9 @@ def path(
         sized = clone(estimator)
         n_prototypes = model.prototypes_.shape[0]
         last_step(sized).set_params(max_kernels=size, n_prototypes=n_prototypes)
-        options = {"cv": splits, "error_score": "raise"}
+        options = {"cv": splits, "error_score": "raise", "params": named}
         scores.append(cross_val_score(sized, samples, data.given.y, **options))
-        models.append(sized.fit(samples, data.given.y))
+        models.append(sized.fit(samples, data.given.y, **named))
     found = FeaturePath(
         numbers, np.array(scores), tuple(_name_features(one) for one in models), None
     )
@@ -480,7 +510,9 @@ def _find_splits(data: TrainingData, cv: Any, seed: Any) -> list[tuple[IntArray,
         splits = list(splitter.split(data.given.samples, data.given.y))
         require(splits, "cv gives no splits, expected at least one. Leave it out for 5 folds.")
         return splits
-    counts = np.bincount(data.labels)
+    persons = np.arange(data.labels.size) if data.persons is None else data.persons
+    _, first = np.unique(persons, return_index=True)
+    counts = np.bincount(data.labels[first], minlength=data.classes.size)
     smallest = int(counts.min())
     require(
         smallest >= FEWEST_SPLIT and int(cv) >= 2,
@@ -488,8 +520,8 @@ def _find_splits(data: TrainingData, cv: Any, seed: Any) -> list[tuple[IntArray,
         f"distinct samples, expected at least 2 folds and {FEWEST_SPLIT} distinct samples in every "
         "class. Raise cv, or add samples of that class.",
     )
-    folds = StratifiedKFold(
-        min(int(cv), smallest), shuffle=True, random_state=0 if seed is None else seed
-    )
-    tests = [np.isin(data.group, test) for _, test in folds.split(data.labels, data.labels)]
+    kind = StratifiedKFold if data.persons is None else StratifiedGroupKFold
+    folds = kind(min(int(cv), smallest), shuffle=True, random_state=0 if seed is None else seed)
+    parts = folds.split(data.labels, data.labels, data.persons)
+    tests = [np.isin(data.group, test) for _, test in parts]
     return [(np.flatnonzero(~is_test), np.flatnonzero(is_test)) for is_test in tests]

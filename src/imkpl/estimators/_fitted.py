@@ -75,6 +75,8 @@ def describe_fit(
         "support_": support,
         "support_ids_": data.given.ids[support],
         "support_classes_": classes[data.labels[find_support(state)][order]],
+        "class_prior_": data.class_prior,
+        "class_weight_": data.class_weight,
         "temperature_": calibrate(predictor, calibration),
         "novelty_threshold_": find_novelty_threshold(calibration),
         "history_": {
@@ -83,6 +85,7 @@ def describe_fit(
         },
         "n_iter_": len(history),
         "eligible_": data.given.is_eligible,
+        "n_groups_": data.given.n_groups,
         "_form": form,
         "_predictor": predictor,
         "_kernel_columns": kernels.kernel_columns,
@@ -134,9 +137,9 @@ def find_support(state: State) -> IntArray:
 def find_calibration(bound: BoundData, predictor: Predictor, state: State) -> CalibrationSamples:
     """The samples by which scores become probabilities, without their part in the prototypes."""
     data = bound.data
-    similarities = leave_out(state.prototypes, state.kernel)
-    resemblances = similarities - leave_out_contrasts(state.contrasts, state.kernel)
-    novelty = leave_out_novelty(state.kernel, find_support(state))
+    similarities = leave_out(state.prototypes, state.kernel, data.persons)
+    resemblances = similarities - leave_out_contrasts(state.contrasts, state.kernel, data.persons)
+    novelty = leave_out_novelty(state.kernel, find_support(state), data.persons)
     found = CalibrationSamples(similarities, resemblances, data.labels, data.sample_weight, novelty)
     if bound.whole is not None:
         found = add_other_samples(bound, bound.whole, predictor, found)
@@ -185,6 +188,11 @@ def add_other_samples(
     # Landmarks and distinct samples are in the same order.
     own = np.flatnonzero(is_landmark)
     others = np.flatnonzero(~is_landmark)
+    persons = whole.data.persons
+    if persons is not None:
+        # Nor had anyone of theirs, as far as there are such samples.
+        has_part = np.isin(persons, persons[np.isin(whole.data.rows, predictor.rows)])
+        others = others[~has_part[others]] if not has_part[others].all() else others
     if others.size > MAX_CALIBRATION:
         others = others[np.linspace(0, others.size - 1, MAX_CALIBRATION).round().astype(np.intp)]
 

@@ -100,7 +100,20 @@ class IMKPL(BasePrototypeClassifier):
         there are more than 200 classes. With as many landmarks as distinct samples "landmarks" is
         the same as "exact".
     class_weight : dict or "balanced", default=None
-        Weights of the classes.
+        Weights of the classes while learning. Without `costs`, answers follow them: "balanced"
+        counts errors in a rare class as much as those in a frequent one. Probabilities stay those
+        of the population.
+    costs : dict, default=None
+        How many times as bad it is to miss a class as to miss another, such as ``{"sick": 10}``; 1
+        for those that are not named. The answer is the class with the largest probability times
+        cost; probabilities stay what they are. Read when predicting: ``set_params(costs=...)``
+        changes the answers of a fitted model. For two classes a cost of c is a threshold of
+        ``1 / (1 + c)``. Only with ``decision="votes"``.
+    prevalence : dict, default=None
+        How frequent classes are where the model is used, such as ``{"sick": 0.01}``; others share
+        the rest as they do in training. By default all are as frequent as in training, whatever
+        `class_weight` is. Read when predicting, and only with ``decision="votes"``: probabilities
+        follow, and so do answers.
     require, exclude : list of str or int, default=None
         Features that must have a weight, and features that must have none, by their names or
         numbers (kernels, where these read several features). Excluded features have no part in the
@@ -158,6 +171,8 @@ class IMKPL(BasePrototypeClassifier):
         Their names, from the index of the data frame if there is one, and their classes.
     support_values_ : list of dict
         Their values in the columns that the model reads, by the names of the columns.
+    class_prior_, class_weight_ : arrays of shape (n_classes,)
+        The shares of the classes among the training samples, and their weights.
     temperature_ : float
         Factor on the class scores in the softmax of `predict_proba`, found on left-out samples.
     novelty_threshold_ : float
@@ -169,6 +184,8 @@ class IMKPL(BasePrototypeClassifier):
         Number of rounds.
     eligible_ : array of bool of shape (n_samples,) or None
         The samples that prototypes may be made of, as given to `fit`; None for all.
+    n_groups_ : int or None
+        The number of groups that were given to `fit`; None without.
 
     Examples
     --------

@@ -71,6 +71,7 @@ class BoundData:
             separation_loss=LinearSeparation(np.zeros(indices.size)),
             is_required=None if limits is None else limits.is_required,
             is_eligible=data.is_eligible,
+            persons=data.persons,
         )
         if settings.learns_weights and settings.n_neighbors > n_samples:
             check_varying(bool(problem.average().min() < CONSTANT))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -64,6 +66,10 @@ def explain(model: Any, X: Any, *, render: Callable[[Any], Any] | None = None) -
     return explanation
 
 
+# Thresholds of 0 and 1, at which one class is always the answer.
+EXTREME = 1e-12
+
+
 def last_step(estimator: Any) -> Any:
     """The prototype model: of a pipeline the last step."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
@@ -78,9 +84,31 @@ def last_step(estimator: Any) -> Any:
 
 def find_model(model: Any) -> Any:
     """The model that explains: of a pipeline the last step, which then reads what that does."""
-    model = getattr(model, "best_estimator_", model)
+    model = at_threshold(getattr(model, "best_estimator_", model))
     last = last_step(model)
     return last if last is model else PipelineModel(model)
+
+
+def at_threshold(model: Any) -> Any:
+    """The model inside a threshold of scikit-learn, at the costs that give the same answers."""
+    if not isinstance(model, FixedThresholdClassifier | TunedThresholdClassifierCV):
+        return model
+    check_is_fitted(model)
+    if model.response_method == "decision_function":
+        raise TypeError(
+            f"{type(model).__name__} cuts decision_function, expected probabilities. Use "
+            "response_method='predict_proba'."
+        )
+    threshold = getattr(model, "best_threshold_", getattr(model, "threshold", "auto"))
+    threshold = 0.5 if threshold == "auto" else float(np.clip(threshold, EXTREME, 1 - EXTREME))
+    pos_label = getattr(model, "pos_label", None)
+    positive = model.classes_[1] if pos_label is None else pos_label
+    inner = copy(model.estimator_)
+    last = copy(last_step(inner)).set_params(costs={positive: (1 - threshold) / threshold})
+    if isinstance(inner, Pipeline):
+        inner.steps = [*inner.steps[:-1], (inner.steps[-1][0], last)]
+        return inner
+    return last
 
 
 class PipelineModel:

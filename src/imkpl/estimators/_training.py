@@ -45,6 +45,7 @@ class Given:
     y: Any
     ids: Any  # names of the samples
     is_eligible: BoolArray | None  # which may be shown; None for all
+    n_groups: int | None = None  # how many groups of rows belong together; None if none were given
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,10 @@ class TrainingData:
     labels: IntArray  # (n_samples,) classes, counted from 0
     sample_weight: FloatArray  # (n_samples,) weights times those of their classes
     multiplicity: FloatArray  # (n_samples,) how many samples given each stands for
+    class_prior: FloatArray  # (n_classes,) the shares of the classes, without class weights
+    class_weight: FloatArray  # (n_classes,)
     is_eligible: BoolArray | None = None  # (n_samples,)
+    persons: IntArray | None = None  # (n_samples,) whom each belongs to; None if not given
 
     @property
     def unnamed_labels(self) -> IntArray:
@@ -92,6 +96,7 @@ class TrainingData:
             sample_weight=self.sample_weight[samples],
             multiplicity=self.multiplicity[samples],
             is_eligible=None if self.is_eligible is None else self.is_eligible[samples],
+            persons=None if self.persons is None else self.persons[samples],
         )
 
     def expand_prototypes(self, prototypes: sp.csr_array) -> sp.csr_array:
@@ -134,6 +139,7 @@ def read_training(
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     eligible: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     *,
     class_weight: Any = None,
     owner: str = "IMKPL",
@@ -151,12 +157,20 @@ def read_training(
     weight = read_sample_weight(sample_weight, samples)
     n_given = len(samples)
     flags = None if eligible is None else read_eligible(eligible, n_given)
-    given = Given(bank, samples, form, targets, row_labels(X, n_given), flags)
+    persons = None if groups is None else read_groups(groups, n_given)
+    n_groups = None if persons is None else int(persons.max()) + 1
+    if n_groups == n_given:
+        persons = None
+    given = Given(bank, samples, form, targets, row_labels(X, n_given), flags, n_groups)
 
     classes, labels = find_classes(targets, weight)
     factors = find_class_weight(class_weight, classes, labels, weight)
     used = np.flatnonzero(weight > 0)
-    first, own = bank.kind.find_equal(samples, used, labels[used])
+    kinds = labels
+    if persons is not None:
+        # Equal rows of two persons are two samples.
+        kinds = np.unique(labels * (n_groups or 1) + persons, return_inverse=True)[1]
+    first, own = bank.kind.find_equal(samples, used, kinds[used])
     group = np.full(n_given, -1)
     group[used] = own
     if flags is not None:
@@ -180,7 +194,10 @@ def read_training(
         labels=labels[rows],
         sample_weight=in_samples(combine_weights(counts, factors[labels[rows]])),
         multiplicity=counts,
+        class_prior=np.bincount(labels[used], weight[used]) / weight[used].sum(),
+        class_weight=factors,
         is_eligible=None if flags is None else flags[rows],
+        persons=None if persons is None else persons[rows],
     )
 
 
@@ -319,6 +336,91 @@ def read_eligible(eligible: Any, n_samples: int) -> BoolArray:
         f"eligible=np.isin(np.arange({n_samples}), rows).",
     )
     return flags.copy()
+
+
+def read_costs(costs: Any, classes: Any, decision: str) -> FloatArray:
+    """The logarithm of what it costs to miss every class, the cheapest being 0."""
+    found = np.zeros(classes.size)
+    if costs is None:
+        return found
+    require(
+        decision == "votes",
+        f"costs need decision='votes', but it is {decision!r}. Leave out one of the two.",
+    )
+    labels = classes.tolist()
+    for label, cost in costs.items():
+        require(
+            label in labels,
+            f"costs names the class {quote(label)}, expected some of the classes "
+            f"{', '.join(quote(one) for one in labels[:10])}. Correct the name.",
+        )
+        is_number = isinstance(cost, Number) and not isinstance(cost, bool)
+        require(
+            is_number and 0 < cost < np.inf,
+            f"costs gives class {quote(label)} the cost {cost!r}, expected a positive number: how "
+            "many times as bad it is to miss it. Use 1 for a class that is as the others.",
+        )
+        found[labels.index(label)] = np.log(float(cost))
+    return np.asarray(found - found.min())
+
+
+def read_prevalence(prevalence: Any, prior: FloatArray, classes: Any, decision: str) -> FloatArray:
+    """How frequent every class is where the model is used; by default as in training.
+
+    Classes that are not named share the rest as they do in training.
+    """
+    if prevalence is None:
+        return prior
+    require(
+        decision == "votes",
+        f"prevalence needs decision='votes', but it is {decision!r}. Leave out one of the two.",
+    )
+    labels, found = classes.tolist(), prior.copy()
+    for label in prevalence:
+        require(
+            label in labels,
+            f"prevalence names the class {quote(label)}, expected some of the classes "
+            f"{', '.join(quote(one) for one in labels[:10])}. Correct the name.",
+        )
+    shares = [prevalence.get(label) for label in labels]
+    named = np.array([share is not None for share in shares])
+    given = [share for share in shares if share is not None]
+    is_number = all(isinstance(one, Number) and not isinstance(one, bool) for one in given)
+    whole = float(sum(given)) if is_number else np.nan
+    is_whole = np.isclose(whole, 1.0) if named.all() else whole < 1
+    require(
+        is_number and is_whole and all(0 < one < 1 for one in given),
+        f"prevalence is {prevalence!r}, expected shares between 0 and 1 that leave something to "
+        "the classes that are not named, or sum to 1. Correct the numbers.",
+    )
+    found[named] = given
+    found[~named] *= (1 - whole) / max(prior[~named].sum(), np.finfo(float).tiny)
+    return np.asarray(found / found.sum())
+
+
+def read_groups(groups: Any, n_samples: int) -> IntArray:
+    """The number of every sample's group, from 0."""
+    names = np.asarray(in_memory(groups))
+    expected = f"expected one name or number for each of the {n_samples} samples"
+    require(
+        names.shape == (n_samples,),
+        f"groups has shape {names.shape}, {expected}. Pass the column that tells whom rows belong "
+        "to.",
+    )
+    listed = names.tolist()
+    if any(map(is_missing, listed)):
+        raise ValueError(
+            f"groups has no name in row {[is_missing(one) for one in listed].index(True)}, "
+            f"{expected}. Give a row that belongs to nobody else a name of its own."
+        )
+    # Numbered as they occur, so that names of several types need no order.
+    numbers = {name: place for place, name in enumerate(dict.fromkeys(listed))}
+    require(
+        len(numbers) > 1,
+        f"groups has one name only, {quote(listed[0])}, {expected} and at least 2 groups. Leave "
+        "groups out if rows are independent.",
+    )
+    return np.array([numbers[name] for name in listed], dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from imkpl._json import Described, to_json
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.explanations.exports import list_some, to_label
 from imkpl.explanations.show import (
     draw_picture,
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 # Features on a card, and names in a note.
 MOST_FEATURES, MOST_NAMED = 8, 3
-# The answer is close if the runner-up has this part of its probability, or if it has not half.
-CLOSE, UNSURE = 1 / 3, 0.5
+# The answer is close if the runner-up has this part of its probability, if it has not half, or if
+# it changes with one number by this part of its range in training.
+CLOSE, UNSURE, SMALL = 1 / 3, 0.5, 0.1
 # Two values are alike from this similarity on.
 ALIKE = 0.5
 # A case that is less similar to every prototype and contrast resembles none of them.
@@ -82,6 +83,10 @@ class CaseCard(Described):
         lead, largest first.
     bonus : float
         What the bonuses of prototypes add, whatever the features.
+    costs : float
+        What the costs of mistakes, and a prevalence other than that of training, add.
+    costs_word : str
+        Which of the two.
     rest : float
         What everything else adds: other features and numbers of prototypes.
     change : dict or None
@@ -125,6 +130,8 @@ class CaseCard(Described):
     opposing: dict[str, Any]
     features: list[dict[str, Any]]
     bonus: float
+    costs: float
+    costs_word: str
     rest: float
     change: dict[str, Any] | None
     notes: list[str]
@@ -149,7 +156,8 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     strongest, places, sides = zip(*found, strict=True)
     factors = evidence.factors(0)
     said = (factors[:, winner] - factors[:, runner_up]) @ evidence.split_words(0, parts)
-    adds, bonus = said[:-2] @ comparison.owners, float(said[-2])
+    costs = float(one.head_starts[winner] - one.head_starts[runner_up])
+    adds, bonus = said[:-2] @ comparison.owners, float(said[-2]) - costs
     lead = float(one.scores[0, winner] - one.scores[0, runner_up])
     cells = comparison.pick(one.cells(0))
     beside = [comparison.support_cells(place) for place in places]
@@ -190,7 +198,9 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         opposing=sides[1],
         features=features,
         bonus=bonus,
-        rest=lead - bonus - sum(feature["for"] for feature in features),
+        costs=costs,
+        costs_word=one.head_start_word,
+        rest=lead - bonus - costs - sum(feature["for"] for feature in features),
         change=comparison.find_change(one, cells, parts, alike, winner),
         notes=list(_write_notes(one, comparison, cells, outside, doubt, series)),
         decision=one.decision,
@@ -239,10 +249,11 @@ def _sort_by_nearness(
 
 def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
     """How far to trust every answer, in a word: see `CaseCard`."""
-    rows = np.arange(len(explanation))
-    own = explanation.probabilities[rows, explanation.winners]
-    other = explanation.probabilities[rows, explanation.runners_up]
-    words = np.where((own < UNSURE) | (other >= CLOSE * own), "close", "clear").astype(object)
+    rows, chances = np.arange(len(explanation)), explanation.probabilities * explanation.stakes
+    chances /= chances.sum(axis=1, keepdims=True)
+    own, other = (chances[rows, one] for one in (explanation.winners, explanation.runners_up))
+    is_close = (own < UNSURE) | (other >= CLOSE * own) | comparison.is_fragile(explanation)
+    words = np.where(is_close, "close", "clear").astype(object)
     words[explanation.is_novel] = "novel"
     similarities, resemblances, _ = explanation.evidence.compared
     nearest = np.maximum(similarities, similarities - resemblances).max(axis=1)
@@ -268,9 +279,12 @@ def _describe_doubt(word: str, one: Explanation, comparison: Comparison, cells: 
             f"Unlike the training data: novelty {one.novelty[0]:.2f}, usually at most "
             f"{one.novelty_threshold:.2f}. Do not rely on the answer."
         )
-    if word == "close":
-        return f"Close: {runner_up} is possible as well ({chance})."
-    return f"Clear: {runner_up}, the next, has {chance}."
+    how = "" if one.stakes.max() == 1 else ", as mistakes count"
+    if word == "clear":
+        return f"Clear{how}: {runner_up}, the next, has {chance}."
+    if comparison.is_fragile(one)[0]:
+        return f"Close{how}: a small change makes it {runner_up} ({chance})."
+    return f"Close{how}: {runner_up} is possible as well ({chance})."
 
 
 def _write_notes(
@@ -428,6 +442,28 @@ class Comparison:
         weights = predictor.weights[used, np.newaxis] * self.owners[np.ix_(used, features)]
         return np.asarray(values @ weights)
 
+    def is_fragile(self, explanation: Explanation) -> BoolArray:
+        """Whether a number hardly unlike that of a sample, in one feature, changes its answer."""
+        found = np.zeros(len(explanation), dtype=bool)
+        if not self.has_cells or not self.kernels.has_free_cells:
+            return found
+        rows, features, values = self.tried
+        others = as_numbers([self.support_cells(row) for row in rows.tolist()])[:, features]
+        limits = SMALL * (self.ranges[:, 1] - self.ranges[:, 0])[features]
+        step = max(1, TRIED_AT_ONCE // (features.size * max(rows.size, values.shape[2])))
+        for start in range(0, len(explanation), step):
+            block = range(start, min(start + step, len(explanation)))
+            part = explanation.evidence.take(np.array(block))
+            cells = as_numbers([self.pick(explanation.cells(row)) for row in block])[:, features]
+            gaps = np.abs(cells[:, np.newaxis] - others)
+            who, place, i = np.nonzero((gaps > 0) & (gaps <= limits))
+            adds = self.split(part.kernels, features)
+            changed = part.compared.resemblances[who] + values[place, i] - adds[who, :, i]
+            scores, own = self.predictor.score(changed), explanation.winners[start + who]
+            leads = scores.max(axis=1) - scores[np.arange(who.size), own]
+            found[start + who[leads > LEAST_LEAD]] = True
+        return found
+
     def find_change(
         self, one: Explanation, cells: list[Any], parts: FloatArray, alike: FloatArray, winner: int
     ) -> dict[str, Any] | None:
@@ -472,6 +508,17 @@ class Comparison:
                 break
             tries = _pair_efficient(which, sizes, gains)
         return None
+
+
+def as_numbers(rows: list[list[Any]]) -> FloatArray:
+    """Cells as numbers, NaN for those that are none."""
+    usable = [[cell if is_number(cell) else np.nan for cell in row] for row in rows]
+    return np.array(usable, dtype=np.float64)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell is a number to compute with."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def _pair_efficient(which: IntArray, sizes: FloatArray, gains: FloatArray) -> IntArray:

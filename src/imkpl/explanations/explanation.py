@@ -15,6 +15,8 @@ from imkpl.explanations.case_card import CaseCard, Comparison, build_card
 from imkpl.explanations.exports import build_dict, build_frame, build_shap
 from imkpl.model.evidence import Evidence
 
+# Logarithms of costs that differ by less are equal.
+SAME = 1e-9
 # Cards in a notebook.
 MOST_CARDS = 3
 
@@ -38,6 +40,15 @@ class Explanation:
         Class labels.
     probabilities : array of shape (n_samples, n_classes)
         Probability of every class.
+    temperature : float
+        The factor of scores before they become probabilities.
+    head_starts : array of shape (n_classes,)
+        How far ahead costs and prevalence let every class start; zeros without them.
+    prior_starts : array of shape (n_classes,)
+        What is added to the other scores before they become probabilities; zeros if classes are as
+        frequent as they were while learning.
+    head_start_word : str
+        What head starts are from, on cards.
     sample_ids : array of shape (n_samples,)
         Names of the samples: the index of the data frame, or row numbers.
     support_ids : array of shape (n_support,)
@@ -76,6 +87,10 @@ class Explanation:
     evidence: Evidence
     classes: Any
     probabilities: FloatArray
+    temperature: float
+    head_starts: FloatArray
+    prior_starts: FloatArray
+    head_start_word: str
     sample_ids: Any
     support_ids: Any
     support_classes: Any
@@ -99,10 +114,18 @@ class Explanation:
 
     @property
     def runners_up(self) -> IntArray:
-        """Index of the most probable other class, for every sample."""
-        others = self.probabilities.copy()
-        others[np.arange(len(self)), self.winners] = -1.0
+        """Index of the next class, for every sample: the most probable other one without costs."""
+        others = self.scores.copy()
+        others[np.arange(len(self)), self.winners] = -np.inf
         return np.asarray(np.argmax(others, axis=1))
+
+    @property
+    def stakes(self) -> FloatArray:
+        """What it costs to miss every class, relative to the cheapest, as mistakes count here."""
+        logs = self.temperature * (self.head_starts - self.prior_starts)
+        found = np.exp(logs - logs.min())
+        # Without costs they are equal up to rounding.
+        return np.ones(logs.size) if np.ptp(logs) <= SAME else np.asarray(found)
 
     @property
     def predicted(self) -> Any:

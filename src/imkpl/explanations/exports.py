@@ -216,7 +216,7 @@ def find_obstacle(explanation: Explanation) -> str | None:
     return None
 
 
-def describe_model(explanation: Explanation, temperature: float) -> dict[str, Any]:
+def describe_model(explanation: Explanation) -> dict[str, Any]:
     """A model without obstacles as numbers, from which other programs predict and explain.
 
     The form of the page (`report/static/predictor.js`) reads them; docs/deployment.md describes
@@ -234,7 +234,10 @@ def describe_model(explanation: Explanation, temperature: float) -> dict[str, An
         "format": FORMAT,
         "version": VERSION,
         "classes": [to_label(label) for label in explanation.classes],
-        "temperature": temperature,
+        "temperature": explanation.temperature,
+        "head_starts": explanation.head_starts,
+        "prior_starts": explanation.prior_starts,
+        "head_start_word": explanation.head_start_word,
         "sharpness": votes.sharpness,
         "novelty_threshold": explanation.novelty_threshold,
         "sparsity": encoder.sparsity,

@@ -80,6 +80,9 @@ def list_rows(card: CaseCard) -> Iterator[tuple[str, list[str], str | None, floa
     if round(card.bonus, 3):
         favoured = card.answer if card.bonus > 0 else card.runner_up
         yield f"head start of {favoured}", [], None, card.bonus
+    if card.costs:
+        favoured = card.answer if card.costs > 0 else card.runner_up
+        yield f"{card.costs_word}, for {favoured}", [], None, card.costs
     yield "everything else", [], None, card.rest
 
 

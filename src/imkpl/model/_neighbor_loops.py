@@ -21,9 +21,9 @@ def _insert(found, values, n_found, candidate, value):  # type: ignore[no-untype
     return n_found
 
 
-@ParallelLoop(lambda kernel, labels, samples, *_: samples.size)
+@ParallelLoop(lambda kernel, labels, persons, samples, *_: samples.size)
 def _find_nearest_inplace(  # type: ignore[no-untyped-def]
-    first, last, kernel, labels, samples, order, same, other, n_same, n_other
+    first, last, kernel, labels, persons, samples, order, same, other, n_same, n_other
 ):
     # The neighbours of samples[p] are the first n_same[p] entries of same[p] and the first
     # n_other[p] entries of other[p]. The kernel counts together with itself in another order of
@@ -41,9 +41,9 @@ def _find_nearest_inplace(  # type: ignore[no-untyped-def]
                 value += kernel[order[i], order[j]]
             if labels[j] != labels[i]:
                 found_other = _insert(others, to_other, found_other, j, value)
-            elif j != i:
+            elif persons[j] != persons[i]:
                 found_same = _insert(own, to_same, found_same, j, value)
         if found_same == 0:
-            # The only sample of a class is its own neighbour.
+            # The only sample of a class, or one of a class of one person, is its own neighbour.
             same[p, 0], found_same = i, 1
         n_same[p], n_other[p] = found_same, found_other

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,14 +37,27 @@ class CalibrationSamples:
         )
 
 
-def leave_out(prototypes: sp.csr_array, kernel: FloatArray) -> FloatArray:
+def leave_out(
+    prototypes: sp.csr_array, kernel: FloatArray, persons: IntArray | None = None
+) -> FloatArray:
     """Similarity of each training sample to the prototypes, its own part in them taken out.
+
+    With `persons`, the part of all samples of the same person.
 
     Without sample i, of squared norm k_i, a unit-norm prototype u has the squared norm
     ``1 - 2 u_i s_i + u_i^2 k_i`` and the similarity ``s_i - u_i k_i`` to it, where ``s_i`` is the
     full one. A prototype that consists of the sample alone may not be used.
     """
     left = np.ascontiguousarray((prototypes @ kernel).T)
+    if persons is not None:
+        for samples, part, own in iterate_persons(prototypes, kernel, persons):
+            full = left[samples]
+            norms = 1 - 2 * np.einsum("js,sj->j", part, full) + np.einsum("js,js->j", part, own)
+            # What is left of a prototype without the person, if anything is.
+            is_alone = prototypes.sum(axis=1) - part.sum(axis=1) <= TINY
+            rest = (full - own.T) / np.sqrt(np.where(is_alone, 1.0, np.maximum(norms, TINY)))
+            left[samples] = np.where(is_alone, FORBIDDEN, rest)
+        return left
     entries = prototypes.tocoo()
     owners, samples = entries.coords
     part, full, square = entries.data, left[samples, owners], np.diagonal(kernel)[samples]
@@ -54,16 +68,37 @@ def leave_out(prototypes: sp.csr_array, kernel: FloatArray) -> FloatArray:
     return left
 
 
-def leave_out_novelty(kernel: FloatArray, support: IntArray) -> FloatArray:
+# A sum of coefficients, or a squared norm, that is nothing but rounding.
+TINY = 1e-12
+
+
+def iterate_persons(
+    mixes: sp.csr_array, kernel: FloatArray, persons: IntArray
+) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+    """For every person in the mixes their samples, part in every mix, and its inner products."""
+    for person in np.unique(persons[mixes.indices]):
+        samples = np.flatnonzero(persons == person)
+        part = mixes[:, samples].toarray()
+        yield samples, part, part @ kernel[np.ix_(samples, samples)]
+
+
+def leave_out_novelty(
+    kernel: FloatArray, support: IntArray, persons: IntArray | None = None
+) -> FloatArray:
     """The novelty of training samples for a model whose support they are not in."""
-    left = kernel[:, support]
-    left[support, np.arange(support.size)] = FORBIDDEN
-    return find_novelty(left)
+    owners = np.arange(kernel.shape[0]) if persons is None else persons
+    return find_novelty(np.where(owners[:, None] == owners[support], FORBIDDEN, kernel[:, support]))
 
 
-def leave_out_contrasts(contrasts: sp.csr_array, kernel: FloatArray) -> FloatArray:
+def leave_out_contrasts(
+    contrasts: sp.csr_array, kernel: FloatArray, persons: IntArray | None = None
+) -> FloatArray:
     """Inner products of training samples with the contrasts, their own part in them taken out."""
     left = np.ascontiguousarray((contrasts @ kernel).T)
+    if persons is not None:
+        for samples, _, own in iterate_persons(contrasts, kernel, persons):
+            left[samples] -= own.T
+        return left
     entries = contrasts.tocoo()
     owners, samples = entries.coords
     left[samples, owners] -= entries.data * np.diagonal(kernel)[samples]

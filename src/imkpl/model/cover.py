@@ -83,7 +83,7 @@ def cover(
 
 def sharpen(problem: Problem, state: State) -> State:
     """The state with the sharpness at which the first prototypes vote best."""
-    left_out = leave_out(state.prototypes, state.kernel)
+    left_out = leave_out(state.prototypes, state.kernel, problem.persons)
     classes = problem.prototype_classes(state)
     samples = CalibrationSamples(left_out, left_out, problem.labels, problem.sample_weight)
     kept = samples.usable(classes)

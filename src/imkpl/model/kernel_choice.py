@@ -169,22 +169,17 @@ def prepare_choice(problem: Problem, average: FloatArray) -> Choose:
     if not settings.learns_weights:
         return partial(weigh_equally, problem)
     n_same, n_other = settings.n_neighbors, count_others(settings.n_neighbors, len(problem.members))
+    find_near = partial(find_neighborhoods, average, labels, persons=problem.persons)
     if settings.weight_rule == "lp":
-        return partial(
-            start_as_printed, problem, find_neighborhoods(average, labels, n_same, n_same)
-        )
+        return partial(start_as_printed, problem, find_near(n_same, n_same))
     if settings.weight_rule == "large_margin":
         n_compared = MAX_MARGINS // (n_same * problem.kernels.n_kernels)
         some = space_evenly(labels.size, max(1, n_compared))
-        return partial(
-            start_by_large_margin,
-            problem,
-            find_neighborhoods(average, labels, n_same, n_same, some),
-        )
+        return partial(start_by_large_margin, problem, find_near(n_same, n_same, some))
     if problem.kernels.default_sparsity is None:
         return choose_by_means(problem)
     compared = choose_compared(problem, n_other)
-    return MarginStart(problem, find_neighborhoods(average, labels, n_same, n_other, compared))
+    return MarginStart(problem, find_near(n_same, n_other, compared))
 
 
 def widen(problem: Problem, widths: Sequence[float]) -> Problem:

@@ -24,7 +24,7 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Neighborhoods:
-    """Nearest neighbours of the same class, without the sample itself, and of other classes."""
+    """Nearest neighbours of the same class, of other persons, and of other classes."""
 
     same: Pairs
     other: Pairs
@@ -61,8 +61,13 @@ def find_neighborhoods(
     n_other: int,
     samples: IntArray | None = None,
     order: IntArray | None = None,
+    persons: IntArray | None = None,
 ) -> Neighborhoods:
-    """The nearest samples of all or some, in a kernel or in it plus itself in another order."""
+    """The nearest samples of all or some, in a kernel or in it plus itself in another order.
+
+    Samples of one of the `persons` are near to each other whatever their class means, and are no
+    neighbours within it; by default every sample is of a person of its own.
+    """
     listed = np.arange(labels.size) if samples is None else samples
     sizes = np.bincount(labels)
     widest = max(1, int(sizes.max()) - 1), labels.size - int(sizes[sizes > 0].min())
@@ -70,8 +75,9 @@ def find_neighborhoods(
     other = np.empty((listed.size, min(n_other, widest[1])), dtype=np.intp)
     counts = np.empty((2, listed.size), dtype=np.intp)
     no_order = np.empty(0, dtype=np.intp)
+    persons = np.arange(labels.size) if persons is None else persons
     loops._find_nearest_inplace(
-        kernel, labels, listed, no_order if order is None else order, same, other, *counts
+        kernel, labels, persons, listed, no_order if order is None else order, same, other, *counts
     )
     found = []
     for table, count in zip((same, other), counts, strict=True):

@@ -77,6 +77,7 @@ def run_permutation_test(problem: Problem, average: FloatArray) -> KernelEvidenc
         n_same=n_same,
         n_other=count_others(n_same, len(problem.members)),
         samples=test.compared,
+        persons=problem.persons,
     )
     # A kernel without meaning has the same part in the choice of neighbours when permuted.
     near = [find_near(average, order=order) for order in test.orders]
@@ -115,6 +116,9 @@ CONSTANT = 1e-9
 # Permutations of every kernel: as many as give this number of permuted kernels, within bounds.
 PERMUTED_KERNELS = 20_000
 MOST_PERMUTATIONS, FEWEST_PERMUTATIONS = 10, 5
+# The most if samples are of persons: kernels that hardly vary within a person have wider
+# distributions of chance than others, and each must be compared with its own.
+MOST_OF_PERSONS = 40
 # The most samples, evenly spaced, whose neighbours are compared: their margins are exact enough.
 MOST_COMPARED = 2000
 # The most samples on which the concentration of a kernel is measured, as it takes all their pairs.
@@ -136,11 +140,15 @@ class PermutationTest:
         kernels, n_samples = problem.kernels, problem.labels.size
         ranked = rank_typical(average)
         wanted = PERMUTED_KERNELS // kernels.n_kernels
-        n_permutations = int(np.clip(wanted, FEWEST_PERMUTATIONS, MOST_PERMUTATIONS))
+        most = MOST_PERMUTATIONS if problem.persons is None else MOST_OF_PERSONS
+        n_permutations = int(np.clip(wanted, FEWEST_PERMUTATIONS, most))
         source = np.random.default_rng(0)
         self.orders = np.empty((n_permutations, n_samples), np.intp)
         for order in self.orders:
-            order[ranked] = source.permutation(ranked)
+            if problem.persons is None:
+                order[ranked] = source.permutation(ranked)
+            else:
+                order[:] = permute_persons(problem.persons, ranked, source)
         self.problem = problem
         # The samples whose neighbours are compared.
         self.compared = np.sort(ranked[space_evenly(n_samples, MOST_COMPARED)])
@@ -206,6 +214,22 @@ class PermutationTest:
         pairs = zip(itertools.cycle(near), self.orders, strict=False)
         null = [mean_margins(some, one, weight, order) / spread for one, order in pairs]
         return np.vstack([real, *null])
+
+
+def permute_persons(persons: IntArray, ranked: IntArray, source: np.random.Generator) -> IntArray:
+    """Every sample replaced by one of the person who takes the place of its own.
+
+    The samples of a person stay together, because they are not independent. Those of one with fewer
+    samples than the place has are repeated.
+    """
+    _, first, counts = np.unique(persons[ranked], return_index=True, return_counts=True)
+    # Persons, and the samples of each, in an order that does not depend on that of rows.
+    by_person = np.split(ranked[np.argsort(persons[ranked], kind="stable")], np.cumsum(counts)[:-1])
+    listed = [by_person[person] for person in np.argsort(first)]
+    order = np.empty_like(ranked)
+    for place, other in zip(listed, source.permutation(len(listed)).tolist(), strict=True):
+        order[place] = np.resize(listed[other], place.size)
+    return order
 
 
 def _score_margins(margins: FloatArray, least: float | None = None) -> tuple[FloatArray, float]:

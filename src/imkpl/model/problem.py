@@ -68,6 +68,7 @@ class Problem:
     separation_loss: Separation  # J_ls or its replacement, with its regulariser
     is_required: BoolArray | None = None  # kernels that must have a weight
     is_eligible: BoolArray | None = None  # samples that prototypes may be made of; None for all
+    persons: IntArray | None = None  # whom samples belong to; None if all are independent
     # (n_kernels, n_kernels) 1 for copies of each other, nearly 0 for others; None if not compared
     likeness: FloatArray | None = None
     # c, on every t^2 ||Phi (u_j - v_j)||^2, prototypes minus contrasts; 0 without contrasts
@@ -152,6 +153,7 @@ class Problem:
             sample_weight=self.sample_weight[samples],
             multiplicity=self.multiplicity[samples],
             is_eligible=None if self.is_eligible is None else self.is_eligible[samples],
+            persons=None if self.persons is None else self.persons[samples],
         )
 
     def find_kernels(self, other: Problem) -> IntArray:

@@ -180,10 +180,17 @@ LEAST_CHANCE = 0.01
 
 
 def judge(folds: list[Fold], found: list[FloatArray]) -> FloatArray:
-    """The logarithm of the chance of its class, for every left-out sample, from class scores."""
+    """The logarithm of the chance of its class, for every left-out sample, from class scores.
+
+    Its mean for every person, where samples are of persons.
+    """
     scores, labels = np.concatenate(found), np.concatenate([fold.labels for fold in folds])
-    logs = log_softmax(find_temperature(scores, labels, weigh(folds)) * scores, axis=1)
-    return np.asarray(np.maximum(logs[np.arange(labels.size), labels], np.log(LEAST_CHANCE)))
+    weight = np.concatenate([fold.weight for fold in folds])
+    logs = log_softmax(find_temperature(scores, labels, weight) * scores, axis=1)
+    chances = np.maximum(logs[np.arange(labels.size), labels], np.log(LEAST_CHANCE))
+    ends = np.cumsum([fold.labels.size for fold in folds])[:-1]
+    parts = zip(folds, np.split(chances, ends), strict=True)
+    return np.concatenate([fold.average_persons(part, fold.weight) for fold, part in parts])
 
 
 def judge_roughly(folds: list[Fold], ridge: float) -> FloatArray:
@@ -192,8 +199,8 @@ def judge_roughly(folds: list[Fold], ridge: float) -> FloatArray:
 
 
 def weigh(folds: list[Fold]) -> FloatArray:
-    """The weights of the left-out samples."""
-    return np.concatenate([fold.weight for fold in folds])
+    """The weights of the left-out samples, or persons."""
+    return np.concatenate([fold.average_persons(fold.weight) for fold in folds])
 
 
 # Folds for few and for many samples, and how often they are drawn: the fewer samples there are, the
@@ -205,20 +212,24 @@ ENOUGH = 1000
 
 def split(problem: Problem, ranked: IntArray, seed: int = 0) -> Iterator[BoolArray]:
     """Which samples are left out, fold by fold; every class keeps a sample to learn from."""
-    n_samples = problem.labels.size
-    n_folds = MORE_FOLDS if n_samples < MANY_SAMPLES else FEWER_FOLDS
+    labels, n_classes = problem.labels, len(problem.members)
+    persons = np.arange(labels.size) if problem.persons is None else problem.persons
+    # Of every person the first sample, whose class is that of the person.
+    heads = ranked[np.sort(np.unique(persons[ranked], return_index=True)[1])]
+    n_folds = MORE_FOLDS if heads.size < MANY_SAMPLES else FEWER_FOLDS
     n_left = 0
     for draw in range(DRAWS):
-        fold = np.full(n_samples, -1)
-        for label, samples in enumerate(problem.members):
-            if samples.size > 1:
+        fold = np.full(int(persons.max()) + 1, -1)
+        for label in range(n_classes):
+            order = heads[labels[heads] == label]
+            if order.size > 1:
                 # The same for every class, so that their names do not matter.
-                order = ranked[problem.labels[ranked] == label]
                 order = np.random.default_rng([seed, draw]).permutation(order)
-                fold[order] = np.arange(samples.size) % n_folds
+                fold[persons[order]] = np.arange(order.size) % n_folds
         for number in range(n_folds):
-            is_left = fold == number
-            if n_left < ENOUGH and is_left.any():
+            is_left = fold[persons] == number
+            is_complete = np.unique(labels[~is_left]).size == n_classes
+            if n_left < ENOUGH and is_left.any() and is_complete:
                 n_left += int(np.count_nonzero(is_left))
                 yield is_left
 
@@ -241,6 +252,7 @@ class Fold:
     left: FloatArray  # (n_left, n_learned) kernel values of the samples that are scored
     labels: IntArray  # their classes
     weight: FloatArray  # and weights
+    persons: IntArray | None  # and whom they belong to
     whole: Problem  # the chosen kernels on all samples, in their first width
     is_left: BoolArray
 
@@ -266,6 +278,7 @@ class Fold:
             left=kernel[np.ix_(left, learned)],
             labels=whole.labels[left],
             weight=whole.sample_weight[left],
+            persons=None if whole.persons is None else whole.persons[left],
             whole=whole,
             is_left=is_left,
         )
@@ -279,6 +292,14 @@ class Fold:
         part, weights = prepare_choice(part, part.average())(None)
         found = self.on(part, weights, wide.select(wide.find_kernels(part)), self.is_left)
         return replace(found, whole=self.whole)
+
+    def average_persons(self, values: FloatArray, weight: FloatArray | None = None) -> FloatArray:
+        """The mean of the left-out samples of every person; the values where all are their own."""
+        if self.persons is None:
+            return values
+        persons = np.unique(self.persons, return_inverse=True)[1]
+        weight = np.ones(values.size) if weight is None else weight
+        return np.asarray(np.bincount(persons, weight * values) / np.bincount(persons, weight))
 
     @cached_property
     def features(self) -> tuple[FloatArray, FloatArray]:

@@ -94,12 +94,13 @@ class VoterObjective:
         self.problem, self.classes = problem, problem.prototype_classes(state)
         scale, self.kernel = problem.scale(state.weights), state.kernel
         weighted = sp.csr_array(state.codes * problem.sample_weight[:, None])
-        self.pull = -2 * scale * weighted.T.toarray()
+        self.pull = sp.csr_array(-2 * scale * weighted.T)
         self.overlaps = sp.csr_array(scale * (state.codes.T @ weighted))
         near = same_class_product(state.kernel, problem.members, weighted).T
         apart = weighted.sum(axis=0)[:, None] - near
         settings = problem.settings
-        self.linear = scale * (settings.discrimination * apart + settings.interpretability)
+        self.linear = self.pull @ state.kernel
+        self.linear += scale * (settings.discrimination * apart + settings.interpretability)
         self.sharpness = state.sharpness
 
     def minimize(
@@ -111,6 +112,12 @@ class VoterObjective:
         self.used, self.has_contrasts = used, bool(is_other.any())
         self.is_own, self.is_other = is_own[:, used], is_other[:, used]
         self.among = self.kernel if used.size == self.kernel.shape[0] else self.kernel[used]
+        # Prototypes are mixes of their own class: a block of rows and columns for every class.
+        self.blocks = []
+        for label in np.unique(self.classes):
+            rows = np.flatnonzero(self.classes == label)
+            columns = np.flatnonzero(self.is_own[rows].any(axis=0))
+            self.blocks.append((np.ix_(rows, columns), self.among[columns]))
         self.used_linear, self.sharpness = self.linear[:, used], state.sharpness
         parts = [
             state.prototypes.toarray()[is_own],
@@ -152,39 +159,40 @@ class VoterObjective:
         """Value and gradient."""
         problem, n_prototypes, used = self.problem, self.classes.size, self.used
         own, other, log_strengths, log_sharpness = np.split(parameters, self.ends[:-1])
-        mixes = np.zeros((1 + self.has_contrasts, n_prototypes, used.size))
-        mixes[0][self.is_own] = own
-        if self.has_contrasts:
-            mixes[1][self.is_other] = other
-        images = (mixes.reshape(-1, used.size) @ self.among).reshape(*mixes.shape[:2], -1)
-        near = images[:, :, used] if used.size < images.shape[2] else images
-        norms = np.sqrt(np.maximum(np.einsum("ij,ij->i", mixes[0], near[0]), TINY))[:, None]
-        prototypes, similarities = mixes[0] / norms, images[0] / norms
+        prototypes = np.zeros(self.is_own.shape)
+        prototypes[self.is_own] = own
+        similarities = np.empty((n_prototypes, self.kernel.shape[0]))
+        for block, among in self.blocks:
+            similarities[block[0].ravel()] = prototypes[block] @ among
+        is_whole = used.size == self.kernel.shape[0]
+        near = similarities if is_whole else similarities[:, used]
+        norms = np.sqrt(np.maximum(np.einsum("ij,ij->i", prototypes, near), TINY))[:, None]
+        prototypes, similarities, near = prototypes / norms, similarities / norms, near / norms
         resemblances, sharpness = similarities, self.sharpness
         if self.has_contrasts:
-            resemblances, sharpness = similarities - images[1], float(np.exp(log_sharpness[0]))
+            contrasts = np.zeros(self.is_other.shape)
+            contrasts[self.is_other] = other
+            resemblances = similarities - contrasts @ self.among
+            sharpness = float(np.exp(log_sharpness[0]))
         logs = (sharpness * resemblances).T + log_strengths
         loss, slopes = vote_loss(logs, self.classes, problem.labels, problem.sample_weight)
         strengths = STRENGTH_RIDGE * problem.sample_weight.sum() / n_prototypes
         loss += float(strengths * (log_strengths @ log_strengths))
         votes = VOTE_WEIGHT * sharpness * slopes.T
-        overlapping = (self.overlaps @ similarities)[:, used]
-        value = float(np.sum(self.pull * similarities))
-        value += float(np.sum(prototypes * (overlapping + self.used_linear)))
-        pulls = self.pull + votes
-        if self.has_contrasts:
-            pulls = np.concatenate([pulls, votes])
-        pulls = (pulls @ self.among.T).reshape(mixes.shape)
-        slope = pulls[0] + 2 * overlapping + self.used_linear
+        overlapping = self.overlaps @ near
+        value = float(np.sum(prototypes * (overlapping + self.used_linear)))
+        pulls = votes @ self.among.T
+        slope = pulls + 2 * overlapping + self.used_linear
         gradient = []
         if self.has_contrasts:
-            ridge, to_own = VOTE_WEIGHT * problem.ridge * sharpness**2, near[0] / norms - near[1]
-            squared = float(np.sum((prototypes - mixes[1]) * to_own))
+            ridge = VOTE_WEIGHT * problem.ridge * sharpness**2
+            between = resemblances if is_whole else resemblances[:, used]
+            squared = float(np.sum((prototypes - contrasts) * between))
             value += 0.5 * ridge * squared
-            slope += ridge * to_own
-            gradient.append(-(pulls[1] + ridge * to_own)[self.is_other])
+            slope += ridge * between
+            gradient.append(-(pulls + ridge * between)[self.is_other])
         along = np.einsum("ij,ij->i", slope, prototypes)[:, None]
-        gradient.insert(0, ((slope - along * near[0] / norms) / norms)[self.is_own])
+        gradient.insert(0, ((slope - along * near) / norms)[self.is_own])
         gradient.append(VOTE_WEIGHT * (slopes.sum(axis=0) + 2 * strengths * log_strengths))
         if self.has_contrasts:
             gradient.append(np.array([np.sum(votes * resemblances) + ridge * squared]))

@@ -11,7 +11,7 @@ cross-entropy of these probabilities.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -36,6 +36,10 @@ class Votes:
     classes: IntArray  # (n_prototypes,) the class that each prototype votes for
     bonuses: FloatArray  # (n_prototypes,) from 0; exp(sharpness * bonus) is the strength
     sharpness: float
+
+    def ahead(self, head_starts: FloatArray) -> Votes:
+        """The votes with a constant added to the score of every class."""
+        return replace(self, bonuses=self.bonuses + head_starts[self.classes])
 
     def logs(self, similarities: FloatArray) -> FloatArray:
         """The logarithm of every vote."""

@@ -55,9 +55,13 @@ def describe_columns(data: DataFile) -> list[dict[str, Any]]:
     for name, role, values in (
         (data.id_column, "row names", data.ids),
         (data.group_column, "groups", data.groups),
+        (data.site_column, "sites", data.sites),
     ):
         if name is not None:
             uses.append((name, role, f"{len(set(values.tolist()))} different", 0, ""))
+    if data.later is not None:
+        shown = f"{int(np.sum(~data.later))} earlier, {int(np.sum(data.later))} later"
+        uses.append((data.time_column, "times", shown, 0, ""))
     for name, column in data.samples.items():
         cells = column.to_numpy()
         present = cells[~find_missing(cells)]
@@ -109,8 +113,8 @@ def _encode(cells: Any) -> Any:
 
 def find_baseline(y: Any) -> tuple[Any, int]:
     """The most frequent class and its number of rows."""
-    (best,) = Counter(y.tolist()).most_common(1)
-    return best
+    counts = Counter(y.tolist())
+    return min(counts.items(), key=lambda one: (-one[1], str(one[0])))
 
 
 def _find_uneven_classes(y: Any, target: str) -> Iterator[Finding]:
@@ -133,7 +137,7 @@ def _find_uneven_classes(y: Any, target: str) -> Iterator[Finding]:
             "imbalance",
             f"Target {quote(target)}: {n_large} rows are {quote(str(large))} and only {n_small} "
             f"are {quote(str(small))}.",
-            "If errors in the rare class matter as much as in all others, add --balanced.",
+            f"If it is worse to miss {quote(str(small))}, say how much worse, by --costs.",
             (target,),
         )
 
@@ -178,20 +182,21 @@ def _find_persons(data: DataFile, frame: Any) -> Iterator[Finding]:
     if data.groups is not None:
         return
     for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        is_used = name in (data.target, data.id_column) or data.dropped.get(name) == DATES
+        others = (data.target, data.id_column, data.site_column, data.time_column)
+        is_used = name in others or data.dropped.get(name) == DATES
         is_named = PERSON.fullmatch(name) or ID_NAME.fullmatch(name)
         if is_used or dtype.kind == "b" or not is_named:
             continue
         sizes = Counter(text for text in as_texts(frame[name]) if text is not None)
         shown, n_most = min(sizes.items(), key=lambda one: (-one[1], one[0]), default=("", 0))
-        # Sites and batches have more rows each.
-        if n_most > 1 and sizes.total() <= 10 * len(sizes):
+        # Sites and batches have more rows each; the name of a person says enough.
+        is_person = bool(PERSON.fullmatch(name)) and len(sizes) > 1
+        if n_most > 1 and (is_person or sizes.total() <= 10 * len(sizes)):
             yield Finding(
                 "repeated persons",
                 f"Column {quote(name)} has {len(sizes)} different values in {sizes.total()} rows, "
                 f"such as {quote(shown)} in {n_most}: rows of the same person or sample?",
-                "Then keep them together when the accuracy is measured: "
-                f"--group {shlex.quote(name)}.",
+                f"Then say so, or chance will look like evidence: --group {shlex.quote(name)}.",
                 (name,),
             )
 

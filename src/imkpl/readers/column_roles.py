@@ -257,6 +257,23 @@ def read_flags(series: Any, name: str, option: str) -> Any:
     return np.array([text in YES for text in texts], dtype=bool)
 
 
+def read_sites(column: Any, notes: list[str]) -> Any:
+    """The sites of rows; those without one are a site of their own."""
+    texts, where = as_texts(column), f"Column {quote(column.name)} (--site)"
+    names = np.array(["missing" if text is None else text for text in texts])
+    found = np.unique(names)
+    if found.size < 2 or found.size == names.size:
+        held = f"always {quote(names[0])}" if found.size < 2 else "another value in every row"
+        raise InputError(
+            f"{where} has {held}, expected at least two sites of several rows each, such as "
+            "hospitals. Name another column, or leave --site out; persons are --group."
+        )
+    n_missing = int(find_missing(texts).sum())
+    if n_missing:
+        notes.append(f"{where}: {count(n_missing, 'row')} without one count as site 'missing'.")
+    return names
+
+
 def require_column(names: Sequence[str], wanted: str, file: str, option: str) -> None:
     """Raise if there is no column of that name, with suggestions."""
     if wanted in names:

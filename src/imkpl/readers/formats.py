@@ -74,6 +74,10 @@ class ReadOptions:
         "pipe".
     group : str, optional
         Column that says which rows belong together, such as those of one person.
+    site : str, optional
+        Column of the places that rows come from, such as hospitals.
+    time, after : str, optional
+        Column of the times of rows, and the time from which on they are held out.
     eligible : str, optional
         Column of yes and no: which rows may be shown in prototypes.
     by : tuple of str
@@ -98,6 +102,9 @@ class ReadOptions:
     id_column: str | None = None
     separator: str | None = None
     group: str | None = None
+    site: str | None = None
+    time: str | None = None
+    after: str | None = None
     eligible: str | None = None
     by: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -219,6 +226,7 @@ def parse_content(path: pathlib.Path, content: str, options: ReadOptions) -> Raw
     if repeated:
         # Which of them is meant by an option, nobody knows.
         named = {options.target, options.id_column, options.group, options.eligible}
+        named |= {options.site, options.time}
         named.update(options.by, options.drop, options.categories, options.numbers)
         for name in repeated:
             if name in named:

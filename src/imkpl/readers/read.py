@@ -16,9 +16,11 @@ from imkpl.readers import column_roles as roles
 from imkpl.readers.check import find_left_out, find_problems
 from imkpl.readers.column_roles import Finding
 from imkpl.readers.formats import InputError, RawFile, ReadOptions, count, list_names, parse_file
+from imkpl.readers.times import find_time_column, split_by_time
 
 # Options that name columns of a table to learn from: what they are for, and how to read them.
-ROLES, KINDS = ("target", "id_column", "group", "eligible", "drop"), ("categories", "numbers")
+ROLES = ("target", "id_column", "group", "site", "time", "eligible", "drop")
+KINDS = ("categories", "numbers")
 MAX_SUBGROUPS = 20
 # In a file for a fitted model, this many cells of a column of numbers may be something else.
 FEW_ODD = 3
@@ -39,13 +41,18 @@ class DataFile:
     subgroups: Mapping[str, Any] = field(default_factory=dict)  # texts in columns that divide rows
     id_column: str | None = None  # where `ids` come from
     group_column: str | None = None  # where `groups` come from
+    sites: Any = None  # where rows come from
+    site_column: str | None = None  # where `sites` come from
+    later: Any = None  # which rows are held out because of their time
+    time_column: str | None = None  # where `later` comes from
     findings: tuple[Finding, ...] = ()  # what deserves attention before a fit
     style: tuple[str, str] = (",", ".")  # separator and decimal mark of the file
 
     def take(self, rows: Any) -> DataFile:
         """The same columns and notes for the rows at some places, or in a mask."""
         rows = np.arange(len(self))[rows]
-        given = {name: getattr(self, name) for name in ("y", "ids", "groups", "eligible")}
+        names = ("y", "ids", "groups", "sites", "later", "eligible")
+        given = {name: getattr(self, name) for name in names}
         taken: dict[str, Any] = {k: None if v is None else v[rows] for k, v in given.items()}
         subgroups = {name: texts[rows] for name, texts in self.subgroups.items()}
         return replace(self, samples=self.samples.iloc[rows], subgroups=subgroups, **taken)
@@ -98,7 +105,7 @@ def read_training_file(
     _check_uses(list(whole.columns), replace(options, target=target), path.name)
     frame = _empty_cells(whole.drop(columns=list(options.drop)), options.missing)
     column = frame[target]
-    frame = _keep_names(raw, frame, [target, options.group, *options.categories])
+    frame = _keep_names(raw, frame, [target, options.group, options.site, *options.categories])
     labels, note = roles.read_classes(column, target, frame[target])
     # Names that are not asked for may be those of persons, and a model would keep them.
     ids = _name_rows(raw, frame, options.id_column)
@@ -114,7 +121,10 @@ def read_training_file(
         eligible = roles.read_flags(frame[options.eligible], options.eligible, "--eligible")
         shown = f"{int(eligible.sum())} of {count(len(eligible), 'row')} eligible"
         notes.append(f"Column {quote(options.eligible)}: {shown}.")
-    used = {target, options.group, options.eligible, options.id_column} - {None}
+    sites = None if options.site is None else roles.read_sites(frame[options.site], notes)
+    used = {target, options.group, options.site, options.eligible, options.id_column}
+    when = find_time_column(frame, options, path.name, used, notes)
+    used = (used | {when}) - {None}
     kept, dropped, findings = _keep_columns(frame.drop(columns=list(used)), path.name, options)
     if not kept:
         reasons = " ".join(one.text for one in find_left_out(dropped)) or "it has no others."
@@ -134,6 +144,8 @@ def read_training_file(
         subgroups=_read_subgroups(_keep_names(raw, whole[rows], options.by), options.by, path.name),
         id_column=options.id_column,
         group_column=options.group,
+        sites=sites,
+        site_column=options.site,
     )
     is_blank = data.samples.isna().all(axis=1).to_numpy()
     if is_blank.any():
@@ -141,6 +153,8 @@ def read_training_file(
         data, frame = data.take(~is_blank), frame[~is_blank]
         data = replace(data, notes=(*data.notes, text))
         roles.check_classes(data.y, target)
+    if when is not None:
+        data = split_by_time(data, frame[when], str(options.after), path.name)
     return replace(data, findings=(*find_problems(data, frame), *findings))
 
 

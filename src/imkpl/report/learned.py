@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from imkpl._typing import FloatArray
+from imkpl.explanations.case_card import is_number
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import find_bonuses, name_samples, to_label
 from imkpl.plots.embedding import embed_kernel, learned_kernel
@@ -120,11 +121,6 @@ def _place_in_classes(
                 one["distinctive"] = share <= RARE_CATEGORY
             found[index].append(one)
     return found
-
-
-def is_number(value: Any) -> bool:
-    """Whether a cell is a number to compute with."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def find_duplicates(gram: FloatArray) -> list[list[tuple[int, float]]]:

@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from imkpl._writing import check_target, write_file
 from imkpl.explanations.show import show_cell
+from imkpl.measures import say_chances
 from imkpl.plots.displays import COLORS, shorten
 from imkpl.report.summarize import HOW_DECIDED, summarize
 
@@ -33,6 +34,9 @@ MOST_IN_LEGEND = 12
 # In SVG pixels.
 MAP_WIDTH, MAP_HEIGHT, MAP_MARGIN = 720, 400, 16
 WIDTH, CURVE_LEFT, CURVE_HEIGHT, CURVE_STEP = 320, 48, 44, 66
+CHANCES_HEIGHT = 190
+# A net benefit below is drawn there.
+LEAST_BENEFIT = -0.02
 # Markers of classes and the star of prototypes, as SVG paths from a centre.
 MARKERS = (
     "m-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0-6.4 0z",
@@ -79,6 +83,8 @@ def write_report(
     train: tuple[Any, Any] | None = None,
     stability: Any = None,
     by: Mapping[str, Any] | None = None,
+    groups: Any = None,
+    sites: Any = None,
     title: str | None = None,
 ) -> pathlib.Path:
     """Describe a model and its decisions on one page.
@@ -102,6 +108,11 @@ def write_report(
         Result of :func:`imkpl.stability` for the model's settings and training data.
     by : mapping of str to array-like of shape (n_samples,), optional
         Columns that divide X into subgroups, each of which is measured on its own.
+    groups : array-like of shape (n_samples,), optional
+        Whom samples belong to: intervals count groups.
+    sites : array-like of shape (n_train,) or dict, optional
+        The site of each sample of `train`: every site is left out in turn, by a fit to the others.
+        Or what :func:`imkpl.report.sites.measure_sites` found.
     title : str, optional
         Title of the report.
 
@@ -116,7 +127,8 @@ def write_report(
             f"A report cannot be written to {target.name!r}, expected a name that ends in .html, "
             "or in .json for its numbers. Rename it."
         )
-    found = summarize(model, X, y, train=train, stability=stability, by=by, title=title)
+    options = {"train": train, "stability": stability, "by": by, "groups": groups}
+    found = summarize(model, X, y, **options, sites=sites, title=title)
     write_file(target, report_bytes(found, target))
     return ReportFile(target)
 
@@ -185,7 +197,7 @@ def build_model_card(
 
     environment = make_environment(autoescape=False)
     environment.add_extension("jinja2.ext.do")
-    environment.filters.update(clean=clean, interval=_write_interval)
+    environment.filters.update(clean=clean)
     text = environment.get_template("model_card.jinja").render(
         contents=contents,
         origin=contents["provenance"] or {},
@@ -219,7 +231,11 @@ def make_environment(*, autoescape: bool) -> Any:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        percent=format_percent, value=show_cell, key=lambda key: quote(key, safe="")
+        chances=say_chances,
+        interval=_write_interval,
+        percent=format_percent,
+        value=show_cell,
+        key=lambda key: quote(key, safe=""),
     )
     return environment
 
@@ -256,6 +272,12 @@ def _select_data(found: dict[str, Any]) -> dict[str, Any]:
             for one, at in zip(found["map"]["points"], place_map(found["map"])[0], strict=True)
         ],
         "form": found["form"],
+        "cutoff": found["cutoff"],
+        "accuracy": found["accuracy"]
+        and {
+            "n_independent": found["accuracy"]["n_independent"],
+            "classes": found["accuracy"]["classes"],
+        },
     }
 
 
@@ -279,6 +301,9 @@ def build_views(found: dict[str, Any]) -> dict[str, Any]:
             for prototype in found["prototypes"]
         ],
         "map": draw_map(found) if found["map"]["points"] else None,
+        "chances": draw_chances(
+            (found["folds"] or {}).get("chances") or (found["accuracy"] or {}).get("chances")
+        ),
         "curves": {
             curve["prototype"]: draw_curve(curve) for curve in (found["curves"] or [])[:MOST_CURVES]
         },
@@ -424,6 +449,62 @@ def draw_curve(curve: dict[str, Any]) -> dict[str, Any]:
         "texts": texts,
         "paths": paths,
         "text": f"Sample {curve['sample']} over time in {names}.",
+    }
+
+
+def draw_chances(chances: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Calibration, and the decision curve of two classes."""
+    if chances is None:
+        return []
+    name = "a class" if chances["target"] is None else shorten(str(chances["target"]), 20)
+    curve = chances["calibration"]["curve"]
+    ends = [end for one in curve for end in one["interval"]]
+    most = max(0.05, *(one["predicted"] for one in curve), *ends)
+    line = [(one["predicted"], one["observed"]) for one in curve]
+    bars = [[(one["predicted"], end) for end in one["interval"]] for one in curve]
+    drawn = [
+        {
+            **_draw_lines([("line soft", [(0, 0), (most, most)]), ("line", line)], bars),
+            "title": f"Calibration: of cases with such a probability of {name}, so many are",
+        }
+    ]
+    if chances["benefit"] is not None:
+        points = {
+            key: [(one["threshold"], max(one[key], LEAST_BENEFIT)) for one in chances["benefit"]]
+            for key in ("always", "model")
+        }
+        never = [(0, 0), (chances["benefit"][-1]["threshold"], 0)]
+        lines = [("line soft", never), ("line soft", points["always"]), ("line", points["model"])]
+        title = f"Net benefit of answering {name} from a threshold on; thin: always, and never"
+        drawn.append({**_draw_lines(lines, []), "title": title})
+    return drawn
+
+
+def _draw_lines(
+    lines: list[tuple[str, list[tuple[float, float]]]], bars: list[list[tuple[float, float]]]
+) -> dict[str, Any]:
+    """Lines with their styles and vertical bars, on axes of shares."""
+    points = [point for _, line in lines for point in line] + [one for bar in bars for one in bar]
+    right, low, high = (
+        max(x for x, _ in points),
+        min(0.0, *(y for _, y in points)),
+        max(y for _, y in points),
+    )
+    across, up = _scale(0, right, CURVE_LEFT, WIDTH - 20), _scale(low, high, CHANCES_HEIGHT - 20, 6)
+
+    def trace(line: list[tuple[float, float]]) -> str:
+        return "M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in line)
+
+    return {
+        "width": WIDTH,
+        "height": CHANCES_HEIGHT,
+        "ticks": [(f"{across(x):.1f}", f"{100 * x:.3g} %") for x in find_ticks(0, right)],
+        "texts": [
+            (CURVE_LEFT - 6, f"{up(y) + 4:.1f}", "end", f"{100 * y + 0.0:.3g} %")
+            for y in find_ticks(low, high)
+        ],
+        "paths": [("span", 0, trace(bar)) for bar in bars]
+        + [(style, 0, trace(line)) for style, line in lines],
     }
 
 

@@ -12,8 +12,16 @@ from imkpl._json import to_json
 from imkpl.explanations.case_card import CaseCard
 from imkpl.explanations.exports import describe_model, find_obstacle, to_label
 from imkpl.explanations.show import BADGES
-from imkpl.measures import discrimination_score, interpretability_score, wilson_interval
+from imkpl.measures import (
+    discrimination_score,
+    interpretability_score,
+    judge,
+    measure_chances,
+    weigh_answers,
+    wilson_interval,
+)
 from imkpl.report import learned
+from imkpl.report.sites import measure_sites
 from imkpl.report.subject import (
     Subject,
     choose_rows,
@@ -60,6 +68,9 @@ def summarize(
     stability: Any = None,
     folds: dict[str, Any] | None = None,
     by: Mapping[str, Any] | None = None,
+    groups: Any = None,
+    sites: Any = None,
+    later: str | None = None,
     title: str | None = None,
 ) -> dict[str, Any]:
     """Collect everything that a report shows.
@@ -77,18 +88,26 @@ def summarize(
     stability : Stability, optional
         Result of :func:`imkpl.stability` for the model's settings and training data.
     folds : dict, optional
-        How such models do in folds of all data: "accuracy", "interval", "folds", "repeats" and
-        "rows", for the verdict.
+        How such models do in folds of all data: "accuracy", "interval", "baseline", "chances",
+        "folds", "repeats" and "rows", for the verdict.
     by : mapping of str to array-like of shape (n_samples,), optional
         Columns that divide X into subgroups, each of which is measured on its own.
+    groups : array-like of shape (n_samples,), optional
+        Whom samples belong to: intervals count groups.
+    sites : array-like of shape (n_train,) or dict, optional
+        The site of each sample of `train`: every site is left out in turn. Or what
+        :func:`imkpl.report.sites.measure_sites` found, which knows groups of training samples.
+    later : str, optional
+        From when on the held-out samples are, if time divides them from the training samples; the
+        verdict is then about them, also if there are folds.
     title : str, optional
         Title of the report.
 
     Returns
     -------
     dict
-        Dicts, lists, strings and numbers of six digits, ready for JSON. The numbers of "form", by
-        which the page predicts, have all their digits.
+        Dicts, lists, strings and numbers of six digits, ready for JSON. The numbers of "form" and
+        "cutoff", by which the page predicts, have all their digits.
     """
     subject = read_subject(model, X, y, train)
     found: dict[str, Any] = {
@@ -98,7 +117,7 @@ def summarize(
         "decision": subject.explanation.decision,
         "classes": subject.classes,
         "size": describe_size(subject),
-        "accuracy": describe_accuracy(subject),
+        "accuracy": describe_accuracy(subject, groups),
         "subgroups": describe_subgroups(subject, by),
         "measures": describe_measures(subject),
         "prototypes": learned.describe_prototypes(subject),
@@ -107,15 +126,21 @@ def summarize(
         "map": learned.describe_map(subject),
         "stability": learned.describe_stability(subject, stability),
         "folds": folds,
+        "sites": describe_sites(model, train, sites),
+        "later": later,
         "repeats": describe_repeats(subject),
         "samples": describe_samples(subject),
         "provenance": describe_provenance(subject),
     }
+    for one in (found["sites"] or {}).get("prototypes", ()):
+        warning = {"kind": "site", "text": one["text"]}
+        found["prototypes"][one["prototype"]]["warnings"].append(warning)
     found["verdict"] = write_verdict(found)
     found["summary"] = write_summary(found)
     found["warnings"] = write_warnings(found)
     ready: dict[str, Any] = to_json(found, DIGITS)
     ready["form"] = to_json(describe_form(subject))
+    ready["cutoff"] = to_json(describe_cutoff(subject))
     return ready
 
 
@@ -129,25 +154,24 @@ def write_verdict(found: dict[str, Any]) -> dict[str, str]:
             "headline": f"Answers for {n}",
             "text": "No labels were given, so the accuracy is unknown.",
         }
-    n, n_right, baseline = accuracy["n"], accuracy["n_right"], accuracy["baseline"]
+    n, n_right = accuracy["n"], accuracy["n_right"]
     whole = f"all {n}" if n_right == n > 1 else f"{n_right} of {n}"
     cases, folds = f"case{'s' if n != 1 else ''}", found["folds"]
-    headline = f"Right for {whole} held-out {cases}"
+    is_later = found.get("later") is not None
+    headline = f"Right for {whole} {'later' if is_later else 'held-out'} {cases}"
     if found["repeats"] is not None and found["repeats"]["n_leaked"] == n:
         headline = f"Right for {whole} {cases} that it has learned from"
         if folds is None:
             text = "This says nothing about new cases: hold some back to measure on."
             return {"level": "unclear", "headline": headline, "text": text}
-    best = accuracy if folds is None else folds
-    usual = f"{isolate(baseline['label'])} ({100 * baseline['accuracy']:.1f} % right)"
-    rule = f"than always saying {usual}"
-    if best["interval"][0] > baseline["accuracy"]:
-        level, text = "better", f"Clearly better {rule}."
-    elif best["accuracy"] > baseline["accuracy"]:
-        level, text = "unclear", f"Not clearly better {rule}: more cases are needed to tell."
-    else:
-        level, text = "worse", f"No better {rule}: this model has not learned to tell the classes."
-    return {"level": level, "headline": headline, "text": text}
+    best = accuracy if folds is None or is_later else folds
+    base = best.get("baseline", accuracy["baseline"])
+    name = isolate(base["label"] if "label" in base else base["class"])
+    usual, weighed = {"class": name, "accuracy": base["accuracy"]}, best.get("weighed")
+    if weighed is not None:
+        own = weighed["baseline"]
+        weighed = {**weighed, "baseline": {**own, "class": isolate(own["class"])}}
+    return {"headline": headline, **judge({**best, "baseline": usual, "weighed": weighed})}
 
 
 def write_summary(found: dict[str, Any]) -> list[str]:
@@ -173,6 +197,8 @@ def write_warnings(found: dict[str, Any]) -> list[dict[str, Any]]:
     if accuracy is not None and accuracy["unseen_classes"]:
         names = ", ".join(str(isolate(label)) for label in accuracy["unseen_classes"])
         look(f"Cases of classes missing from the training data ({names}) count as wrong.")
+    for text in (found.get("sites") or {}).get("warnings", ()):
+        look(text)
     if repeats is not None and repeats["n_leaked"]:
         n = repeats["n_leaked"]
         which = f"{_count(n, 'held-out case')} {'is' if n == 1 else 'are'}"
@@ -202,7 +228,7 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
+def describe_accuracy(subject: Subject, groups: Any = None) -> dict[str, Any] | None:
     """Accuracy with its Wilson interval, by class, and the confusion matrix."""
     labels, right = subject.held_out.labels, subject.right
     if labels is None or right is None:
@@ -214,19 +240,34 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
     counts = np.zeros((len(rows), len(rows)), dtype=int)
     np.add.at(counts, (np.array([rows[label] for label in labels]), winners), 1)
     n_right, n = int(right.sum()), len(labels)
+    units = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    places = np.array([rows[label] for label in labels])
+    # The members of a group are not independent.
+    n_units = int(np.unique(units).size)
+    by_units = [int(np.unique(units[places == row]).size) for row in range(len(rows))]
+    is_known = places < len(classes)
+    chances = measure_chances(
+        subject.explanation.probabilities[is_known], places[is_known], units[is_known], classes
+    )
     sizes, n_predicted, hits = counts.sum(axis=1), counts.sum(axis=0), np.diagonal(counts)
     # The most frequent class, of the training data if known.
     known = Counter((subject.train and subject.train.labels) or labels)
-    usual = max(known, key=lambda one: (known[one], str(one)))
+    usual = min(known, key=lambda one: (-known[one], str(one)))
     answers = zip(labels, subject.predicted, strict=True)
     pairs = Counter((str(label), label, found) for label, found in answers if label != found)
     confused = sorted(pairs.items(), key=lambda item: (-item[1], item[0][0]))
-    by_class = zip(rows, *(one.tolist() for one in (sizes, hits, n_predicted)), strict=True)
+    parts = (*(one.tolist() for one in (sizes, hits, n_predicted)), by_units)
+    by_class = zip(rows, *parts, strict=True)
     return {
         "n": n,
         "n_right": n_right,
         "accuracy": n_right / n,
-        "interval": wilson_interval(n_right / n, n),
+        "n_independent": n_units,
+        "interval": wilson_interval(n_right / n, n_units),
+        "chances": chances,
+        "weighed": weigh_answers(
+            right.astype(float), labels, units, subject.model.costs, subject.model.class_weight
+        ),
         "baseline": {"label": usual, "accuracy": labels.count(usual) / n},
         "balanced_accuracy": float(np.mean(hits[sizes > 0] / sizes[sizes > 0])),
         "unseen_classes": unseen,
@@ -234,18 +275,31 @@ def describe_accuracy(subject: Subject) -> dict[str, Any] | None:
             {
                 "label": label,
                 "n": size,
+                "n_independent": n_own,
                 "n_right": hit,
                 "recall": hit / size if size else None,
-                "interval": wilson_interval(hit / size, size) if size else None,
+                "interval": wilson_interval(hit / size, n_own) if size else None,
                 "precision": hit / n_found if n_found else None,
             }
-            for label, size, hit, n_found in by_class
+            for label, size, hit, n_found, n_own in by_class
         ],
         "confusion": counts[:, : len(classes)].tolist(),
         "confused": [
             {"true": label, "predicted": found, "n": count} for (_, label, found), count in confused
         ],
     }
+
+
+def describe_sites(model: Any, train: Any, sites: Any) -> dict[str, Any] | None:
+    """What leaving sites out has found, or finds now."""
+    if sites is None or isinstance(sites, Mapping):
+        return None if sites is None else dict(sites)
+    if train is None:
+        raise ValueError(
+            "sites are those of the training samples, but train is missing. Pass train=(X, y), the "
+            "data given to fit, or leave sites out."
+        )
+    return measure_sites(model, train[0], train[1], sites)
 
 
 def describe_measures(subject: Subject) -> dict[str, Any]:
@@ -351,10 +405,29 @@ def describe_form(subject: Subject) -> dict[str, Any]:
     rows = choose_rows(subject, min(MOST_EXPLAINED, MOST_CELLS // n_features))
     return {
         "why_absent": None,
-        **describe_model(explanation, subject.model.temperature_),
+        **describe_model(explanation),
         # Held-out samples, to start from.
         "cases": [
             {"row": row, "cells": features.cells(subject.held_out.kernels, row)}
             for row in rows.tolist()
         ],
+    }
+
+
+def describe_cutoff(subject: Subject) -> dict[str, Any] | None:
+    """What the page needs to answer at other costs; None for too many cases, or without votes."""
+    explanation, n_classes = subject.explanation, len(subject.classes)
+    n = len(explanation)
+    if explanation.decision != "votes" or n > MOST_LISTED or n * n_classes > MOST_CELLS:
+        return None
+    labels = subject.held_out.labels
+    counts = Counter(subject.predicted if labels is None else labels)
+    return {
+        # With two classes, the cut-off is on the probability of the rarer one.
+        "target": int(np.argmin([counts[label] for label in subject.classes])),
+        "temperature": explanation.temperature,
+        "prior_starts": explanation.prior_starts,
+        "costs": explanation.stakes,
+        # The probabilities are the softmax of temperature times these.
+        "scores": explanation.scores - explanation.head_starts + explanation.prior_starts,
     }

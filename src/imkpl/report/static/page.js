@@ -30,15 +30,16 @@
     const place = data.classes.findIndex((one) => one === label);
     return place < 0 ? "" : `c${place % 8}`;
   };
+  const capitalize = (word) => word[0].toUpperCase() + word.slice(1);
   const linkTo = (key) => `#case-${encodeURIComponent(key)}`;
 
   // The list.
   const state = { search: "", filter: "all", order: "row", size: PAGE };
-  const isUnsure = (row) => (row.card ? row.card.doubt !== "clear" : row.is_novel);
+  const isUnsure = (row) => (row.doubt ? row.doubt !== "clear" : row.is_novel);
   const FILTERS = new Map([
     ["all", () => true],
     ["wrong", (row) => row.right === false],
-    ["close", (row) => row.card?.doubt === "close"],
+    ["close", (row) => row.doubt === "close"],
     ["novel", (row) => row.is_novel || row.card?.doubt === "no evidence"],
   ]);
   const ORDERS = new Map([
@@ -48,6 +49,7 @@
     ["sample", (a, b) => String(a.sample).localeCompare(String(b.sample), "en", { numeric: true })],
   ]);
   let chosen = null;
+  let costs = null; // other than those of the model
   const showList = () => {
     const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (row) => {
@@ -112,7 +114,7 @@
     const [top, ...others] = card.features;
     // What would be written as 0 says nothing.
     const features = [top, ...others.filter((one) => signed(one.for) !== "0")];
-    const largest = Math.max(...features.map((one) => Math.abs(one.for)), Math.abs(card.bonus), Math.abs(card.rest));
+    const largest = Math.max(...features.map((one) => Math.abs(one.for)), Math.abs(card.bonus), Math.abs(card.costs), Math.abs(card.rest));
     const head = ["This case", card.supporting?.case, card.opposing?.case];
     const line = (one) => {
       const cell = (value, isNear, owner, place) => {
@@ -133,13 +135,14 @@
       make("th", { scope: "row", role: "rowheader", colspan: isTable ? 4 : null }, ...name),
       make("td", { role: "cell", class: "pushed" }, kind === "rest" ? push(value, largest, card) : make("span", { class: "push" }, make("span", {}), make("span", { class: "n" }, signed(value)))));
     const word = data.feature_word;
-    const heads = [[word[0].toUpperCase() + word.slice(1)]];
+    const heads = [[capitalize(word)]];
     if (isTable) heads.push([make("b", {}, "This case")], nearest(card.supporting, "Speaks for it"), nearest(card.opposing, "Speaks against"));
     heads.push(["Against \u2190 \u2192 for"]);
     return make("table", { class: "compare", role: "table", "aria-label": "The case beside the training cases for and against its answer" },
       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads.map((parts) => make("th", { scope: "col", role: "columnheader" }, ...parts)))),
       make("tbody", { role: "rowgroup" }, ...features.map(line),
         ...(signed(card.bonus) === "0" ? [] : [wide(["Head start of ", isolate(card.bonus > 0 ? card.answer : card.runner_up)], card.bonus, "rest")]),
+        ...(signed(card.costs) === "0" ? [] : [wide([capitalize(card.costs_word), ", for ", isolate(card.costs > 0 ? card.answer : card.runner_up)], card.costs, "rest")]),
         wide([`Everything else: other ${data.feature_word}s, number of prototypes`], card.rest, "rest"),
         wide(["Lead of ", isolate(card.answer), " over ", isolate(card.runner_up)], card.lead, "sum")));
   };
@@ -216,13 +219,14 @@
     find("card").replaceChildren(
       make("p", { class: "of" }, "Case ", isolate(row.sample)),
       make("h3", { id: "card-title" }, isolate(row.predicted), ` ${percent(row.probability)}`),
-      make("p", { class: "absent" }, `This case has no card here. Use model.explain(X).card(${row.row}).`),
+      make("p", { class: "absent" }, `This case has no card ${row.card ? "at these costs" : ""} here. Use model.explain(X).card(${row.row}).`),
     );
   };
   const choose = (key) => {
     const row = rows[places.get(key)];
     chosen = key;
-    if (row.card) showCard(row.card, row);
+    if (row.card && costs && starts.has(row.row)) showCard(imkplPredictor.predict(form, starts.get(row.row), String(row.sample)), row);
+    else if (row.card && (!costs || row.card.answer === row.predicted)) showCard(row.card, row);
     else showAbsent(row);
     showList();
     markPoint();
@@ -310,6 +314,122 @@
     fillForm(row && starts.has(row.row) ? row : rows.find((one) => starts.has(one.row)));
     showTab("own");
   };
+
+  // What mistakes cost: answers, figures and cards at other costs, as in Python.
+  const { cutoff } = data;
+  const usual = rows.map(({ predicted, right, probability, card }) => ({ predicted, right, probability, doubt: card?.doubt ?? null }));
+  rows.forEach((row, place) => Object.assign(row, usual[place]));
+  const bonuses = (form.prototypes ?? []).map((one) => one.bonus - form.head_starts[one.class]);
+  const share = (part, whole) => `${((100 * part) / whole).toFixed(1)}\u00a0%`;
+  const wilson = (part, n) => {
+    const squared = 1.959964 ** 2 / n;
+    const [center, width] = [part + squared / 2, Math.sqrt(squared * (part * (1 - part) + squared / 4))];
+    return [-1, 1].map((side) => (center + side * width) / (1 + squared));
+  };
+  const setHeadStarts = (logs) => {
+    if (!bonuses.length) return;
+    form.head_starts = logs.map((log) => (log - Math.min(...logs)) / cutoff.temperature);
+    form.prototypes.forEach((one, j) => { one.bonus = bonuses[j] + form.head_starts[one.class]; });
+  };
+  const answerRow = (row) => {
+    const { temperature, scores } = cutoff;
+    const soften = (logs) => {
+      const chances = logs.map((log) => Math.exp(log - Math.max(...logs)));
+      return chances.map((chance) => chance / chances.reduce((total, one) => total + one, 0));
+    };
+    const logs = scores[row.row].map((score) => temperature * score);
+    const counted = soften(logs.map((log, c) => log + Math.log(costs[c])));
+    const [first, second] = [...counted].sort((a, b) => b - a);
+    const winner = counted.indexOf(first);
+    const predicted = data.classes[winner];
+    const isClose = first < 0.5 || second >= first / 3;
+    Object.assign(row, {
+      predicted, probability: soften(logs)[winner], right: data.samples.has_labels ? predicted === row.true : null,
+      doubt: row.is_novel ? "novel" : isClose ? "close" : "clear",
+    });
+  };
+  const showAnswers = () => {
+    if (!data.samples.has_labels) {
+      const counts = data.classes.map((label) => rows.filter((row) => row.predicted === label).length);
+      document.querySelectorAll("#verdict .lead .top .n").forEach((cell, c) => { cell.textContent = counts[c]; });
+      find("cutoff-figures").replaceChildren(...data.classes.flatMap((label, c) => [c ? ", " : "", isolate(label), ` ${counts[c]}`]));
+      return;
+    }
+    const { n_independent: n, classes } = data.accuracy;
+    const wrong = rows.filter((row) => row.right === false);
+    const [nRight, nRows] = [rows.length - wrong.length, rows.length];
+    const right = nRight / nRows;
+    const said = (part, size) => wilson(part, size).map((end) => share(end, 1)).join(" to ");
+    const table = document.querySelectorAll(".confusion tbody tr");
+    const recalls = classes.map(({ label, n_independent: nOwn }, place) => {
+      const own = rows.filter((row) => row.true === label);
+      const found = own.filter((row) => row.right).length;
+      const cells = table[place]?.querySelectorAll("td") ?? [];
+      data.classes.forEach((answer, c) => {
+        if (!cells.length) return;
+        const count = own.filter((row) => row.predicted === answer).length;
+        cells[c].className = `n ${c === place ? "right" : count ? "wrong" : "none"}`;
+        cells[c].replaceChildren(String(count), ...(c !== place && count ? [make("span", { class: "hidden" }, " wrong")] : []));
+      });
+      if (cells.length && own.length) {
+        const texts = [`${Math.round((100 * found) / own.length)}\u00a0%`, wilson(found / own.length, nOwn).map((end) => `${Math.round(100 * end)}\u00a0%`).join(" to ")];
+        texts.forEach((text, k) => { cells[data.classes.length + k].textContent = text; });
+      }
+      return own.length ? [isolate(label), ` ${share(found, own.length)} (${said(found / own.length, nOwn)})`] : [];
+    });
+    const named = recalls.filter((parts) => parts.length).slice(0, 6).flatMap((parts, c) => [c ? ", " : "; by class: ", ...parts]);
+    find("cutoff-figures").replaceChildren(`Right for ${nRight} of ${nRows}, ${share(nRight, nRows)} (${said(right, n)})`, ...named, ".");
+    const title = find("verdict-title");
+    const whole = wrong.length === 0 && nRows > 1 ? `all ${nRows}` : `${nRight} of ${nRows}`;
+    title.textContent = title.textContent.replace(/^Right for (all \d+|\d+ of \d+)/, `Right for ${whole}`);
+    const [low, high] = wilson(right, n);
+    const place = (mark, name, value) => document.querySelector(`#verdict .lead .scale ${mark}`).style.setProperty(name, 100 * value);
+    [[".dot", "--at", right], [".above", "--at", right], [".whisker", "--from", low], [".whisker", "--to", high]].forEach((one) => place(...one));
+    document.querySelector("#verdict .lead .scale .above b").textContent = share(nRight, nRows);
+    find("wrong").hidden = wrong.length === 0;
+    find("wrong").querySelector(".count").textContent = wrong.length;
+    const chips = wrong.slice(0, 12).map((row) => make("li", {}, make("a", { class: "chip bad", href: linkTo(row.key) }, isolate(row.sample),
+      make("span", { class: "said" }, isolate(row.true), ", said ", isolate(row.predicted)))));
+    if (wrong.length > 12) chips.push(make("li", { class: "more" }, `and ${wrong.length - 12} more`));
+    find("wrong").querySelector(".chips").replaceChildren(...chips);
+  };
+  const setCosts = (next) => {
+    costs = next;
+    setHeadStarts((costs ?? cutoff.costs).map((cost, c) => Math.log(cost) + cutoff.temperature * cutoff.prior_starts[c]));
+    rows.forEach((row, place) => (costs ? answerRow(row) : Object.assign(row, usual[place])));
+    document.body.classList.toggle("moved", costs !== null);
+    find("cutoff-reset").hidden = costs === null;
+    showAnswers();
+    if (find("panel-own")?.hidden === false) answer();
+    else if (chosen !== null) choose(chosen);
+    else showList();
+  };
+  const showCosts = (values) => {
+    const inputs = [...document.querySelectorAll(".cost")];
+    inputs.forEach((input, c) => { input.value = Number(values[c].toPrecision(6)); });
+    if (inputs.length) return;
+    const { target } = cutoff;
+    const threshold = values[1 - target] / (values[0] + values[1]);
+    find("threshold").value = threshold;
+    find("threshold-value").textContent = share(threshold, 1);
+  };
+  if (cutoff) {
+    find("cutoff").hidden = false;
+    showCosts(cutoff.costs);
+    find("cutoff").addEventListener("submit", (event) => event.preventDefault());
+    find("cutoff-reset").addEventListener("click", () => { showCosts(cutoff.costs); setCosts(null); });
+    find("threshold")?.addEventListener("input", ({ target: { value } }) => {
+      find("threshold-value").textContent = share(Number(value), 1);
+      const odds = (1 - Number(value)) / Number(value);
+      setCosts(cutoff.target === 0 ? [odds, 1] : [1, odds]);
+    });
+    for (const input of document.querySelectorAll(".cost")) {
+      input.addEventListener("input", () => {
+        const values = [...document.querySelectorAll(".cost")].map((one) => Number(one.value));
+        if (values.every((one) => one > 0)) setCosts(values);
+      });
+    }
+  }
 
   // The map.
   const plot = document.querySelector(".plot");

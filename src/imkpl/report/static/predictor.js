@@ -8,7 +8,7 @@
 const imkplPredictor = (() => {
   const MOST_FEATURES = 8;
   const MOST_NAMED = 3;
-  const [CLOSE, UNSURE, ALIKE] = [1 / 3, 0.5, 0.5];
+  const [CLOSE, UNSURE, SMALL, ALIKE] = [1 / 3, 0.5, 0.1, 0.5];
   const [LEAST_SIMILARITY, SAME, FAR] = [0.005, 1e-9, 0.75];
   const [LEAST_LEAD, MOST_TRIED, TRIED_AT_ONCE, MOST_PAIRED] = [1e-6, 100, 2 ** 18, 8];
 
@@ -139,7 +139,7 @@ const imkplPredictor = (() => {
   const isBlank = (model, cells) =>
     cells.every((cell, i) => cell === null || (cell && model.features[i].kind === "flag"));
 
-  const describeDoubt = (model, cells, answer, runnerUp, nearest, novelty) => {
+  const describeDoubt = (model, cells, answer, runnerUp, nearest, novelty, isFragile) => {
     if (isBlank(model, cells)) {
       return ["no evidence", `All that the model reads is missing: ${write(answer.label)} is what it says without any evidence.`];
     }
@@ -150,11 +150,13 @@ const imkplPredictor = (() => {
       const text = `Unlike the training data: novelty ${novelty.toFixed(2)}, usually at most ${model.novelty_threshold.toFixed(2)}.`;
       return ["novel", `${text} Do not rely on the answer.`];
     }
-    const other = write(runnerUp.label);
-    if (answer.probability < UNSURE || runnerUp.probability >= CLOSE * answer.probability) {
-      return ["close", `Close: ${other} is possible as well (${percent(runnerUp.probability)}).`];
+    const [other, chance] = [write(runnerUp.label), percent(runnerUp.probability)];
+    const how = answer.hasStakes ? ", as mistakes count" : "";
+    if (isFragile) return ["close", `Close${how}: a small change makes it ${other} (${chance}).`];
+    if (answer.counted < UNSURE || runnerUp.counted >= CLOSE * answer.counted) {
+      return ["close", `Close${how}: ${other} is possible as well (${chance}).`];
     }
-    return ["clear", `Clear: ${other}, the next, has ${percent(runnerUp.probability)}.`];
+    return ["clear", `Clear${how}: ${other}, the next, has ${chance}.`];
   };
 
   const writeNotes = (model, cells, outside, code, winner, doubt) => {
@@ -263,11 +265,16 @@ const imkplPredictor = (() => {
         features: best.chosen.map(({ feature, cell }) => ({ name: model.features[feature].name, from: cells[feature], to: cell })),
       };
     };
+    const isSmall = ({ feature, cell }) => {
+      const [low, high] = model.features[feature].range;
+      return [cell, cells[feature], low].every((one) => typeof one === "number") && Math.abs(cell - cells[feature]) <= SMALL * (high - low);
+    };
+    const isFragile = options.some((one) => one.gain > LEAST_LEAD && isSmall(one));
     // One change at a time; pairs only where none of these is enough.
     const single = smallest(options.filter((one) => one.gain > LEAST_LEAD).map((one) => [one]));
-    if (single) return single;
+    if (single) return [single, isFragile];
     const kept = keepEfficient(options);
-    return smallest(kept.flatMap((left, k) => kept.slice(k + 1).filter((right) => right.i !== left.i).map((right) => [left, right])));
+    return [smallest(kept.flatMap((left, k) => kept.slice(k + 1).filter((right) => right.i !== left.i).map((right) => [left, right]))), isFragile];
   };
 
   const predict = (model, cells, name = "") => {
@@ -282,10 +289,18 @@ const imkplPredictor = (() => {
     const second = [...totals].sort((a, b) => b - a)[1];
     const scores = totals.map((total) => (total - second) / model.sharpness);
     const winner = largestAt(scores);
-    const chances = scores.map((score) => Math.exp(model.temperature * (score - scores[winner])));
-    const probabilities = chances.map((chance) => chance / sum(chances));
-    const runnerUp = largestAt(probabilities.map((value, c) => (c === winner ? -1 : value)));
-    const describe = (label) => ({ label: model.classes[label], probability: probabilities[label] });
+    // Costs decide; they do not change how probable a class is.
+    const plain = scores.map((score, c) => score - model.head_starts[c] + model.prior_starts[c]);
+    const soften = (values) => {
+      const chances = values.map((score) => Math.exp(model.temperature * (score - Math.max(...values))));
+      return chances.map((chance) => chance / sum(chances));
+    };
+    // How probable classes are, and the same times what it costs to miss them.
+    const [probabilities, counted] = [plain, scores].map(soften);
+    const stakes = model.head_starts.map((start, c) => start - model.prior_starts[c]);
+    const hasStakes = model.temperature * (Math.max(...stakes) - Math.min(...stakes)) > SAME;
+    const runnerUp = largestAt(scores.map((value, c) => (c === winner ? -Infinity : value)));
+    const describe = (label) => ({ label: model.classes[label], probability: probabilities[label], counted: counted[label], hasStakes });
 
     // The sample of a mix that is nearest to the case; of equally near ones the largest part.
     const nearestOf = (samples, mixed) => orderDown(mixed)
@@ -328,12 +343,14 @@ const imkplPredictor = (() => {
       evidence: model.features[i].evidence,
       outside: outside[i],
     }));
-    const [margin, bonus] = [scores[winner] - scores[runnerUp], ahead((one) => one.bonus)];
+    const [margin, costs] = [scores, model.head_starts].map((values) => values[winner] - values[runnerUp]);
+    const bonus = ahead((one) => one.bonus) - costs;
     const nearest = Math.max(...similarities, ...similarities.map((value, j) => value - resemblances[j]));
     const code = rebuild(model, similarities);
     const isFar = outside.some((where) => where?.startsWith("far"));
     const novelty = isFar ? 1 : Math.min(1, Math.max(0, 1 - Math.max(...nearness)));
-    const [doubt, doubtText] = describeDoubt(model, cells, describe(winner), describe(runnerUp), nearest, novelty);
+    const [found, isFragile] = findChange(model, cells, resemblances, parts, alike, winner);
+    const [doubt, doubtText] = describeDoubt(model, cells, describe(winner), describe(runnerUp), nearest, novelty, isFragile);
     return {
       case: name,
       answer: model.classes[winner],
@@ -347,8 +364,10 @@ const imkplPredictor = (() => {
       opposing: opposing.shown,
       features,
       bonus,
-      rest: margin - bonus - sum(features.map((feature) => feature.for)),
-      change: findChange(model, cells, resemblances, parts, alike, winner),
+      costs,
+      costs_word: model.head_start_word,
+      rest: margin - bonus - costs - sum(features.map((feature) => feature.for)),
+      change: found,
       notes: writeNotes(model, cells, outside, code, winner, doubt),
       decision: "votes",
       series: null,
