@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -74,10 +74,10 @@ def choose_size(
             folds, widths = changed, other
     if not has_sizes:
         return Size(n_prototypes or n_classes, ridge, widths)
-    folds += [learn(is_left, widths) for is_left in parts[halve(parts) :]]
     sizes = [n_classes * m for m in PER_CLASS if n_classes * m < most]
     sizes += [most] * (len(sizes) < len(PER_CLASS))
-    return choose_number(folds, [Size(size, ridge, widths) for size in sizes], problem)
+    rest = (learn(is_left, widths) for is_left in parts[halve(parts) :])
+    return choose_number(folds, rest, [Size(size, ridge, widths) for size in sizes], problem)
 
 
 def halve(folds: Sequence[Any]) -> int:
@@ -119,31 +119,38 @@ def is_better(found: FloatArray, known: FloatArray, weight: FloatArray) -> bool:
     return bool(gains[0] > max(errors[0], NEGLIGIBLE))
 
 
-def choose_number(folds: list[Fold], sizes: list[Size], problem: Problem) -> Size:
-    """The first of the sizes that is as good as the best; they grow until more do not help."""
+def choose_number(
+    folds: list[Fold], rest: Iterable[Fold], sizes: list[Size], problem: Problem
+) -> Size:
+    """The first of the sizes that is as good as the best; they grow until more do not help.
+
+    More prototypes that are no better in the first folds are given up before the others are made.
+    """
     n_classes, n_samples = len(problem.members), problem.labels.size
-    weight, scores, n_half = weigh(folds), list[FloatArray](), halve(folds)
-    share = weigh(folds[:n_half])
+    first, found, scores = list[float](), list[list[FloatArray]](), list[FloatArray]()
     for place, size in enumerate(sizes):
         if place and size.n_prototypes * n_samples > MOST_COEFFICIENTS and size.ridge > 0:
             if problem.settings.contrast:
                 break
             size = sizes[place] = size._replace(ridge=0.0)
         announce(SOURCE, f"trying {size.n_prototypes} prototypes in folds", place, len(PER_CLASS))
-        found = [fold.predict(size.n_prototypes, size.ridge) for fold in folds[:n_half]]
-        half = judge(folds[:n_half], found)
-        # More prototypes that are no better in the first half of the folds are given up.
-        if place and all(half @ share <= known[: half.size] @ share for known in scores):
+        found.append([fold.predict(size.n_prototypes, size.ridge) for fold in folds])
+        first.append(float(judge(folds, found[place]) @ weigh(folds)))
+        if place == 0:
+            continue
+        if first[place] <= max(first[:place]):
             break
-        found += [fold.predict(size.n_prototypes, size.ridge) for fold in folds[n_half:]]
-        scores.append(judge(folds, found))
+        rest = list(rest)
+        for known in range(len(scores), place + 1):
+            more = [fold.predict(sizes[known].n_prototypes, sizes[known].ridge) for fold in rest]
+            scores.append(judge([*folds, *rest], found[known] + more))
+        weight = weigh([*folds, *rest])
         means, errors = means_and_errors(np.array(scores), weight)
-        gain = means[place] - means[:place].max(initial=-np.inf)
-        least = NOTABLE * size.n_prototypes / n_classes * errors[np.argmax(means)]
-        if place and not gain > least:
+        gain = means[place] - means[:place].max()
+        if not gain > NOTABLE * size.n_prototypes / n_classes * errors[np.argmax(means)]:
             break
     announce(SOURCE, "number of prototypes chosen", len(PER_CLASS), len(PER_CLASS))
-    return sizes[first_as_good(scores, weight)]
+    return sizes[first_as_good(scores, weight)] if scores else sizes[0]
 
 
 def list_widths(problem: Problem) -> list[Widths]:
