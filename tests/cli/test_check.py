@@ -158,3 +158,30 @@ def test_options_must_name_columns(shell):
     assert shell.fails("check", path, "--group", "patient", "--drop", "patient") == (
         "Column 'patient' is both --group and --drop, expected two columns. Change one."
     )
+
+
+def test_rows_of_few_persons_are_suspected_without_their_names(shell, tmp_path):
+    source, person = np.random.default_rng(0), np.repeat(np.arange(40), 4)
+    values = source.standard_normal((40, 5))[person] + 0.1 * source.standard_normal((160, 5))
+    frame = pd.DataFrame(values, columns=list("abcde")).assign(ill=person % 2)
+    path, asked = tmp_path / "visits.csv", "rows of the same person or sample?"
+    frame.sample(frac=1, random_state=0).to_csv(path, index=False)
+    assert "such as '1', " in (shown := shell("check", path, "--target", "ill").stdout)
+    assert shown.count(asked) == 1
+    # A control: every row is of its own person.
+    frame[list("abcde")] = source.standard_normal((160, 5))
+    frame.to_csv(path, index=False)
+    assert asked not in shell("check", path, "--target", "ill").stdout
+
+
+def test_a_column_that_is_constant_for_stretches_of_a_log_may_name_persons(shell, tmp_path):
+    source, person = np.random.default_rng(0), np.repeat(np.arange(9), 50)
+    values = {"speed": source.standard_normal(450), "height": 160 + (7 * person % 9)}
+    frame = pd.DataFrame({**values, "act": np.arange(450) // 10 % 2})
+    path, asked = tmp_path / "log.csv", "Column 'height' has 9 different values, each in rows"
+    frame.to_csv(path, index=False)
+    assert asked in shell("check", path, "--target", "act").stdout
+    # Neither does a file that is sorted by a column, nor one in which heights come again.
+    for other in (frame.sort_values("height"), frame.sample(frac=1, random_state=0)):
+        other.to_csv(path, index=False)
+        assert asked not in shell("check", path, "--target", "act").stdout

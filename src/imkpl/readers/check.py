@@ -46,6 +46,14 @@ PERSON = re.compile(
     r"(?i:(pat|patient|subject|person|participant|proband|donor|animal|volunteer|individual|customer|"
     r"client|pseudonym|mrn)(s|in)?([ _.-]*(id|nr|no|number|code|name|key))?)"
 )
+# Rows are suspected to be of few persons if for this share of them one other row, or a group of at
+# most so many, is nearer by a factor than the next. Independent rows have such a gap rarely: with r
+# others nearer, its chance is (1 / factor) to the power of r times the dimension.
+GAP_SHARE, GAP_ROWS, PAIR_GAP, GAP = 0.7, 20, 3.0, 2.0
+# Rows that are compared for that, the fewest columns and the most.
+MAX_COMPARED, FEW_COLUMNS, MANY_COLUMNS = 1000, 3, 100
+# A column that is constant in so many rows that follow one another, on average, may name persons.
+ROWS_IN_TURN = 3
 STARTS_WITH_NUMBER = re.compile(r"[<>≤≥~=±]*\s*[+-]?[.,]?\d.*", re.DOTALL)
 
 
@@ -91,7 +99,7 @@ def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
         *_find_variants(str(data.target), data.y, "Target", "class"),
         *_find_uneven_classes(data.y, str(data.target)),
         *_find_giveaways(data, columns, codes),
-        *_find_persons(data, frame),
+        *_find_persons(data, frame, columns, codes),
         *_find_equal_rows(data, codes),
         *_find_numbers_as_text(data, frame),
     ]
@@ -178,11 +186,42 @@ def _count_errors(codes: Any, labels: Any, *, is_text: bool) -> float:
     return n_errors + (0 if is_text else max(n_intervals - n_classes, 0) / 2)
 
 
-def _find_persons(data: DataFile, frame: Any) -> Iterator[Finding]:
+def _find_persons(
+    data: DataFile, frame: Any, columns: dict[str, Any], codes: Any
+) -> Iterator[Finding]:
+    """Rows that may be of the same persons: by the name of a column, else by what rows hold."""
     if data.groups is not None:
         return
+    others = (data.target, data.id_column, data.site_column, data.time_column)
+    named = list(_find_named_persons(data, frame, others))
+    yield from named
+    if named:
+        return
+    for name, column in zip(columns, codes, strict=True):
+        if _is_in_turns(column):
+            n_values = np.unique(column).size
+            yield Finding(
+                "repeated persons",
+                f"Column {quote(name)} has {n_values} different values, each in rows that follow "
+                "one another: rows of the same person or sample?",
+                f"Then say so, or chance will look like evidence: --group {shlex.quote(name)}.",
+                (name,),
+            )
+            return
+    numbers = [cells for cells in columns.values() if cells.dtype != object]
+    alike = _find_alike(numbers)
+    if alike.size:
+        listed = list_names([str(name) for name in data.ids[alike[:SHOWN]].tolist()])
+        yield Finding(
+            "repeated persons",
+            f"Most rows have a few others that are far more like them than the rest, such as "
+            f"{listed}: rows of the same person or sample?",
+            "Then add a column that names it, or chance will look like evidence: --group COLUMN.",
+        )
+
+
+def _find_named_persons(data: DataFile, frame: Any, others: tuple[Any, ...]) -> Iterator[Finding]:
     for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        others = (data.target, data.id_column, data.site_column, data.time_column)
         is_used = name in others or data.dropped.get(name) == DATES
         is_named = PERSON.fullmatch(name) or ID_NAME.fullmatch(name)
         if is_used or dtype.kind == "b" or not is_named:
@@ -199,6 +238,47 @@ def _find_persons(data: DataFile, frame: Any) -> Iterator[Finding]:
                 f"Then say so, or chance will look like evidence: --group {shlex.quote(name)}.",
                 (name,),
             )
+
+
+def _is_in_turns(codes: Any) -> bool:
+    """Whether every value fills rows that follow one another, in a file that is not sorted by it."""
+    starts = np.flatnonzero(np.append(True, np.diff(codes) != 0))
+    n_values = np.unique(codes).size
+    steps = np.diff(codes[starts])
+    is_sorted = (steps > 0).all() or (steps < 0).all()
+    return bool(
+        n_values > FEW_COLUMNS
+        and starts.size <= 1.1 * n_values
+        and codes.size >= ROWS_IN_TURN * starts.size
+        and not is_sorted
+    )
+
+
+def _find_alike(columns: list[Any]) -> Any:
+    """A row and those that are far nearer to it than the next, if most rows have such; else none."""
+    from sklearn.neighbors import NearestNeighbors
+
+    some = np.linspace(0, len(columns) - 1, min(len(columns), MANY_COLUMNS)).astype(int)
+    columns = [columns[place][:MAX_ROWS].astype(float) for place in some]
+    columns = [cells for cells in columns if np.isfinite(cells).all() and np.ptp(cells) > 0]
+    if len(columns) < FEW_COLUMNS:
+        return np.empty(0, dtype=int)
+    X = np.column_stack([(cells - cells.mean()) / cells.std() for cells in columns])
+    first = np.sort(np.unique(X, axis=0, return_index=True)[1])
+    n_neighbors = min(GAP_ROWS + 2, first.size)
+    if n_neighbors < 3:
+        return np.empty(0, dtype=int)
+    some = first[np.linspace(0, first.size - 1, min(first.size, MAX_COMPARED)).astype(int)]
+    search = NearestNeighbors(n_neighbors=n_neighbors).fit(X[first])
+    distances, places = search.kneighbors(X[some])
+    least = np.full(n_neighbors - 2, GAP)
+    least[0] = PAIR_GAP
+    is_gap = distances[:, 2:] > least * distances[:, 1:-1]
+    has_gap = is_gap.any(axis=1)
+    if has_gap.mean() <= GAP_SHARE:
+        return np.empty(0, dtype=int)
+    row = int(np.argmax(has_gap))
+    return np.sort(first[places[row, : int(np.argmax(is_gap[row])) + 2]])
 
 
 def _find_equal_rows(data: DataFile, codes: Any) -> Iterator[Finding]:
