@@ -102,6 +102,19 @@ def test_persons_of_one_sample_change_nothing():
     assert (one.n_groups_, other.n_groups_) == (None, y.size)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_persons_may_have_different_numbers_of_samples(seed):
+    source = np.random.default_rng(seed)
+    persons = source.integers(0, 30, 90)
+    y = source.integers(0, 2, 90) if seed % 2 else persons % 2
+    X = source.standard_normal((90, 4))
+    X[:, 0] += 4 * y
+    # In some permutations the last samples do not occur.
+    model = IMKPL(n_prototypes=2).fit(X, y, groups=persons)
+    assert np.argmax(model.kernel_evidence_) == 0
+    assert model.kernel_evidence_[0] > 0.75
+
+
 def test_noise_that_is_constant_per_person_is_chance():
     X, y, persons = make_patients()
     with pytest.warns(UserWarning, match="No kernel tells the classes apart"):

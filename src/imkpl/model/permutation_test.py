@@ -327,7 +327,9 @@ def _score_classes(
     weight, labels, n_orders = problem.sample_weight, problem.labels, len(orders)
     totals, total = np.bincount(labels, weight), weight.sum()
     shares = totals / total
-    means = [sp.csr_array((weight / totals[labels], (labels, order))) for order in orders]
+    # An order in which persons are exchanged may lack samples, also the last one.
+    each, shape = weight / totals[labels], (totals.size, labels.size)
+    means = [sp.csr_array((each, (labels, order)), shape=shape) for order in orders]
     # The mean of every class, and that of all samples as a mix of these.
     parts = sp.block_diag([np.vstack([np.eye(shares.size), shares])] * n_orders, format="csr")
     rows = sp.hstack([sp.csr_array((parts.shape[0], labels.size)), parts], format="csr")
