@@ -15,8 +15,8 @@ from imkpl.kernels import Averaged, GlobalAlignment
 from imkpl.series import read_series
 from imkpl_paper import datasets
 from imkpl_paper._imkpl import IntArray
-from imkpl_paper.skeletons import SkeletonNormalizer
-from imkpl_paper.skeletons.bones import KINECT_JOINTS
+from imkpl_paper.skeletons import SkeletonLieGroup, SkeletonNormalizer
+from imkpl_paper.skeletons.bones import KINECT_BONES, KINECT_JOINTS
 
 Kind = Literal["vectors", "series"]
 QUICK_SAMPLES = 300
@@ -121,6 +121,16 @@ def _read_utkinect() -> Samples:
     return Samples(SkeletonNormalizer().fit_transform(data.X), y)
 
 
+def _read_motions() -> Samples:
+    """Motions between bones, with the size of every series of its own."""
+    X = datasets.load("UTKinect", download=False).X
+    return Samples(SkeletonLieGroup(scale="first").fit_transform(X), _read_utkinect().y)
+
+
+# The six curves of every pair of bones; the first of them is always zero.
+N_PAIRS = len(KINECT_BONES) * (len(KINECT_BONES) - 1)
+PAIRS = {f"pair {i}": range(6 * i + 1, 6 * i + 6) for i in range(N_PAIRS)}
+
 # The joints of the Kinect's skeleton but the centre of the hips, three coordinates each.
 JOINTS = {joint: range(3 * i, 3 * i + 3) for i, joint in enumerate(KINECT_JOINTS[1:])}
 
@@ -159,6 +169,19 @@ _ALL = (
         note=(
             "Joints relative to the hips, facing one way, with the active arm on the right; one "
             "kernel per joint. The paper has kernels on motions between bones."
+        ),
+    ),
+    Study(
+        "UTKinect/Lie",
+        _read_motions,
+        kind="series",
+        sparsity=5,
+        max_kernels=14,
+        n_prototypes=50,
+        kernels=Averaged(GlobalAlignment(length=30), PAIRS),
+        note=(
+            "Motions between bones as points of a Lie group, the preparation that the paper names; "
+            "one kernel per pair of bones, 342. The paper has 60 kernels."
         ),
     ),
     Study(
