@@ -119,13 +119,14 @@ def fit_cell(cell: Cell, method: Method) -> tuple[Any, Row, Any, Any]:
     settings = dict(cell.settings)
     model = method.make(study, settings, cell.split)
     row: Row = {"n_train": int(train.size), "n_test": int(test.size)}
-    if method.grid:
+    # Where a setting is varied, all others stay where they are.
+    if method.grid and not settings:
         some = choose_some(train, y[train], cell.split)
         samples, searched = X[some], study.shrink(some.size / train.size)
         if study.kind == "series":
             samples = stack_kernels(study.kernels, samples)
             searched = replace(searched, kind="vectors", kernels="precomputed")
-        candidate = method.make(searched, settings, cell.split)
+        candidate = method.make(searched, {}, cell.split)
         tuned = tune(candidate, samples, y[some], method.grid, seed=cell.split)
         model.set_params(**tuned.settings)
         row["tuned"] = dict(tuned.settings)
