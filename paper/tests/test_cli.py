@@ -31,14 +31,13 @@ def calls(monkeypatch, tmp_path):
 
 def test_options_are_passed_on(calls, tmp_path):
     arguments = ("table-3", "table-4", "--quick", "--jobs", 2, "--folder", tmp_path, "--json")
-    result = type_in(*arguments, "--dataset", "wine", "--dataset", "digits", "--corrected")
+    result = type_in(*arguments, "--dataset", "wine", "--dataset", "digits")
     assert json.loads(result.stdout)["n_cells"] == 12
     names, settings = calls[0]
     assert names == ["table-3", "table-4"]
     assert settings["quick"]
     assert settings["n_jobs"] == 2
     assert settings["datasets"] == ["wine", "digits"]
-    assert settings["correction"] == "nadeau-bengio"
     assert settings["measure"]
     assert not settings["retry_failed"]
 

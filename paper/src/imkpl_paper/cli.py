@@ -30,8 +30,8 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="table-1 to table-5, table-growth, -codes, -ablation, figure-synthetic, "
-            "-embedding, -sensitivity, -convergence, or all.",
+            help="overview, table-1 to table-5, table-growth, -codes, -ablation, -rounds, "
+            "figure-synthetic, -embedding, -sensitivity, -convergence, or all.",
             show_default=False,
         ),
     ],
@@ -76,9 +76,6 @@ def reproduce(
             "--document", help="A Markdown document that gets the tables too.", show_default=False
         ),
     ] = None,
-    corrected: Annotated[
-        bool, typer.Option("--corrected", help="Bold by the test of Nadeau and Bengio.")
-    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure tables and figures of the paper again, and write them on one page.
@@ -101,7 +98,6 @@ def reproduce(
         any_version=any_version,
         measure=not page_only,
         document=document,
-        correction="nadeau-bengio" if corrected else "none",
     )
     if as_json:
         echo_json({**outcome._asdict(), "page": str(outcome.page)})

@@ -150,17 +150,12 @@ def test_tuning_keeps_a_setting_unless_another_is_clearly_better():
     assert tune(Fickle(), X, X[:, 0].astype(int), {"a": (0, 1)}).settings == {"a": 0}
 
 
-def test_a_tuned_method_says_what_it_chose(monkeypatch):
-    monkeypatch.setattr("imkpl_paper.experiments.protocol.tune", tune_little)
-    row = measure(Cell("judge", "wine", "IMKPL tuned", 0))
-    assert row["tuned"]["sparsity"] in (2, 10)
-    assert row["tuned_fits"] == 4
-
-
-def tune_little(estimator, X, y, grid, *, seed):
-    names = ["decision", "sparsity", "separation", "discrimination", "interpretability"]
-    assert list(grid) == names
-    return tune(estimator, X, y, {"sparsity": (2, 10)}, n_folds=2, seed=seed)
+def test_what_varies_is_not_searched_for(monkeypatch):
+    monkeypatch.setattr("imkpl_paper.experiments.protocol.tune", None)
+    row = measure(Cell("judge", "wine", "IMKPL, large margin", 0, (("max_iter", 1),)))
+    assert row["status"] == "done"
+    assert len(row["objective"]) == 1
+    assert "tuned" not in row
 
 
 def test_settings_of_baselines_are_chosen_in_the_training_part():
@@ -200,9 +195,8 @@ def test_settings_are_searched_on_some_samples_of_every_class():
 def test_fewer_samples_get_fewer_prototypes():
     half = STUDIES["Isolet"].shrink(0.5)
     assert METHODS["MIDL"].make(half, {}, 0).n_per_class == 10
-    assert METHODS["IMKPL tuned"].make(half, {}, 0).n_prototypes == 260
-    # The number of samples per prototype is searched for.
-    assert METHODS["IMKPL tuned"].make(half, {}, 0).sparsity == 20
+    assert METHODS["+ contrasts"].make(half, {}, 0).n_prototypes == 260
+    assert METHODS["IMKPL, as printed"].make(half, {}, 0).sparsity == 20
     assert STUDIES["wine"].shrink(1.0).n_prototypes is None
 
 

@@ -72,7 +72,7 @@ def test_an_interrupted_run_leaves_a_page(cheap_table, tmp_path, monkeypatch):
             r"There is no table or figure 'tabel-3'\. Did you mean 'table-3'\? Choose from",
         ),
         ("figure-sens", r"Did you mean 'figure-sensitivity'\?"),
-        ("zzz", r"'zzz'\. Choose from table-1, table-2"),
+        ("zzz", r"'zzz'\. Choose from overview, table-1"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(name, message):
@@ -81,7 +81,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(name, message):
 
 
 def test_no_name_and_bad_counts_are_refused():
-    with pytest.raises(ValueError, match="No table or figure is named, expected some of table-1"):
+    with pytest.raises(ValueError, match="No table or figure is named, expected some of overview"):
         reproduce([])
     with pytest.raises(ValueError, match="n_jobs is 0, expected a whole number of at least 1"):
         reproduce("table-3", n_jobs=0)
@@ -90,9 +90,11 @@ def test_no_name_and_bad_counts_are_refused():
 
 
 def test_the_names_are_those_of_the_paper():
-    assert available()[:5] == [f"table-{number}" for number in range(1, 6)]
-    assert available()[5:9] == ["table-growth", "table-codes", "table-ablation", "table-rounds"]
-    assert all(name.startswith("figure-") for name in available()[9:])
+    first, *others = available()
+    assert first == "overview"
+    assert others[:5] == [f"table-{number}" for number in range(1, 6)]
+    assert others[5:9] == ["table-growth", "table-codes", "table-ablation", "table-rounds"]
+    assert all(name.startswith("figure-") for name in others[9:])
 
 
 def test_items_share_cells():
@@ -207,6 +209,20 @@ def test_a_document_keeps_what_was_written_by_hand(cheap_table, tmp_path):
         assert text.startswith("# Mine\n\nWords.\n\n<!-- rows -->\n\nQuick sizes")
         assert "outdated" not in text
         assert text.count("## Accuracy") == 1
+
+
+def test_a_marked_table_comes_to_its_place_in_the_document(cheap_table, tmp_path):
+    document = tmp_path / "page.md"
+    mark = "<!-- table-3 -->"
+    text = f"# Mine\n\nFirst.\n\n{mark}\n\noutdated\n\n## Then\n\nWords.\n\n<!-- rows -->"
+    document.write_text(text)
+    for _ in range(2):
+        reproduce("table-3", quick=True, folder=tmp_path, measure=False, document=document)
+        text = document.read_text(encoding="utf-8")
+        head, rest = text.split("\n## Then\n\nWords.\n\n<!-- rows -->")
+        assert head.startswith(f"# Mine\n\nFirst.\n\n{mark}\n\n**wine**\n\n| method |")
+        assert "outdated" not in head
+        assert "| method |" not in rest
 
 
 def test_figures_of_a_document_lie_beside_it(tmp_path):

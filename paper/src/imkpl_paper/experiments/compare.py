@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 Correction = Literal["none", "nadeau-bengio"]
+# The paper's test, and the stricter one that is shown beside it.
+CORRECTIONS: tuple[Correction, ...] = ("none", "nadeau-bengio")
 # Test samples per training sample in an 80/20 split.
 TEST_RATIO = 0.25
 

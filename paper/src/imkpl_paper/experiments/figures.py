@@ -145,7 +145,7 @@ def show_sensitivity(found: Found) -> Pieces:
                 rows = found.pick(choice.name, method, **{name: value})
                 if not rows:
                     continue
-                line = [LETTERS[name][0], name, f"{value:g}"]
+                line = [LETTERS[name], name, f"{value:g}"]
                 means = []
                 for measure in ("accuracy", "ip"):
                     summary = summarize(list(values_by_split(rows, measure).values()))
@@ -155,7 +155,8 @@ def show_sensitivity(found: Found) -> Pieces:
                 lines.append((*entries(*line), Entry(str(len(rows)))))
         if curves:
             svg = _draw_sensitivity(curves, choice.name)
-            pieces.append(Picture(f"sensitivity-{choice.name}", dataset_heading(choice), svg))
+            name = f"{found.plan.item.name.removeprefix('figure-')}-{choice.name}"
+            pieces.append(Picture(name, dataset_heading(choice), svg))
         header = ("paper's letter", "parameter", "value", "Acc (%)", "IP (%)", "splits")
         pieces.append(Table(dataset_heading(choice), header, tuple(lines), dataset_notes(choice)))
     return tuple(pieces)
@@ -170,30 +171,33 @@ def _draw_sensitivity(curves: dict[str, list[tuple[float, float, float]]], name:
         panel.plot(x, ip, marker="s", color=COLORS[1], linestyle="--", label="IP")
         # Values that differ by factors, zero among them.
         panel.set_xscale("symlog", linthresh=max(float(x[x > 0].min()), 1e-9))
-        panel.set_xlabel(f"{LETTERS[parameter][0]} ({parameter})")
+        panel.set_xlabel(f"{LETTERS[parameter]} ({parameter})")
     panels[0].set_ylabel("%")
     panels[0].legend()
     return as_svg(figure, f"sensitivity-{name}")
 
 
 def show_convergence(found: Found) -> Pieces:
-    """By how much the objective fell in every round, for every data set."""
-    (method,) = found.plan.size.methods
+    """By how much the objective fell in every round, for every data set and method."""
     limit = published_values("figure-convergence", "all")["rounds_at_most"]
     curves, lines, notes = {}, [], []
     for choice in found.plan.choices:
-        rows = found.pick(choice.name, method, tol=0.0)
         notes += [note for note in dataset_notes(choice) if note not in notes]
-        if not rows:
-            continue
-        objectives = [np.array(row["objective"]) for row in rows]
-        first = objectives[0]
-        curves[dataset_heading(choice)] = np.abs(np.diff(first)) / abs(first[0])
-        rounds = f"{np.mean([one.size for one in objectives]):.1f}"
-        needed = f"{np.mean([rounds_to_settle(one) for one in objectives]):.1f}"
-        falls = f"{first[0]:.4g} to {first[-1]:.4g}"
-        lines.append(entries(dataset_heading(choice), needed, rounds, f"< {limit}", falls))
-    header = ("data set", "rounds to a change below 0.001", "to the end", "paper", "objective")
+        for method in found.plan.size.methods:
+            rows = found.pick(choice.name, method, tol=0.0)
+            if not rows:
+                continue
+            objectives = [np.array(row["objective"]) for row in rows]
+            first = objectives[0]
+            curves[f"{choice.name}, {method}"] = np.abs(np.diff(first)) / abs(first[0])
+            rounds = f"{np.mean([one.size for one in objectives]):.1f}"
+            needed = f"{np.mean([rounds_to_settle(one) for one in objectives]):.1f}"
+            falls = f"{first[0]:.4g} to {first[-1]:.4g}"
+            heading = dataset_heading(choice)
+            lines.append(entries(heading, method, needed, rounds, f"< {limit}", falls))
+    header = (
+        "data set", "method", "rounds to a change below 0.001", "to the end", "paper", "objective"
+    )  # fmt: skip
     table = Table("Rounds", header, tuple(lines), tuple(notes))
     if not curves:
         return (table,)

@@ -28,6 +28,6 @@ def published_settings(dataset: str) -> dict[str, Any]:
 
 
 def published_values(item: str, dataset: str) -> dict[str, Any]:
-    """The paper's numbers for a data set in an item."""
+    """The paper's numbers for a data set in an item, however it is prepared."""
     values = read_published().get(item, {}).get("values", {})
-    return dict(values.get(dataset, {}))
+    return dict(values.get(dataset.partition("/")[0], {}))

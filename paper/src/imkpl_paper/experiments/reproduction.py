@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from joblib import cpu_count
 
 from imkpl_paper._imkpl import Progress, listening, write_line
-from imkpl_paper.experiments.compare import Correction
 from imkpl_paper.experiments.items import ITEMS
 from imkpl_paper.experiments.page import introduce, make_section, write_document, write_page
 from imkpl_paper.experiments.plan import make_plan, unique_cells
@@ -70,7 +69,6 @@ def reproduce(
     retry_failed: bool = False,
     any_version: bool = False,
     measure: bool = True,
-    correction: Correction = "none",
     document: Any = None,
 ) -> Outcome:
     """Measure the paper's tables and figures, and write them on one page.
@@ -100,8 +98,6 @@ def reproduce(
         Whether to use rows of other versions of the source.
     measure : bool
         Whether to measure what is missing, or only to write the page.
-    correction : {"none", "nadeau-bengio"}
-        Correction of the paired test that decides what is bold; none by default, as in the paper.
     document : path, optional
         A Markdown document into which the tables are written too, below its mark.
 
@@ -137,8 +133,8 @@ def reproduce(
     finally:
         # A run that is interrupted leaves a page of what is there.
         rows = current_rows(store.read(), any_version=any_version)
-        sections = [make_section(Found(plan, rows, correction)) for plan in plans]
-        introduction = introduce(quick=quick, correction=correction)
+        sections = [make_section(Found(plan, rows)) for plan in plans]
+        introduction = introduce(quick=quick)
         page = write_page(sections, introduction, place)
         if document is not None:
             write_document(sections, introduction, pathlib.Path(document))

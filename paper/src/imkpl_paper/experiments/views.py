@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from imkpl_paper.experiments.codes import LENGTHS
-from imkpl_paper.experiments.compare import Correction, find_best, summarize
+from imkpl_paper.experiments.compare import CORRECTIONS, find_best, summarize
 from imkpl_paper.experiments.plan import Plan
 from imkpl_paper.experiments.protocol import Row
-from imkpl_paper.experiments.published import published_values
+from imkpl_paper.experiments.published import published_settings, published_values
 from imkpl_paper.experiments.studies import STUDIES, Choice
 
 Pieces = tuple["Table | Picture", ...]
@@ -26,6 +26,7 @@ class Entry:
 
     text: str
     is_bold: bool = False
+    is_italic: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,6 @@ class Found:
 
     plan: Plan
     rows: Mapping[str, Row] = field(repr=False)  # by key
-    correction: Correction = "none"  # of the test that decides what is bold
 
     def pick(self, dataset: str, method: str, **settings: Any) -> list[Row]:
         """Rows of a data set and method that are done, by split."""
@@ -132,13 +132,16 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
     published = published_values(plan.item.name, choice.asked)
     rows = {m: found.pick(choice.name, m) for m in plan.size.methods} if choice.name else {}
     values = {n: {m: values_by_split(r, n) for m, r in rows.items()} for n in names}
-    bold = {
-        n: find_best(
-            values[n], larger_is_better=MEASURES[n].larger_is_better, correction=found.correction
-        )
-        for n in names
-        if not MEASURES[n].is_control
-    }
+    bold, tied = (
+        {
+            n: find_best(
+                values[n], larger_is_better=MEASURES[n].larger_is_better, correction=correction
+            )
+            for n in names
+            if not MEASURES[n].is_control
+        }
+        for correction in CORRECTIONS
+    )
     has_paper = {n: any(n in theirs for theirs in published.values()) for n in names}
     header = ["method"]
     for name in names:
@@ -147,12 +150,13 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
     for method in plan.size.methods:
         line = [Entry(method)]
         for name in names:
-            line.append(
-                _own_entry(name, values[name].get(method, {}), method in bold.get(name, ()))
-            )
+            own = values[name].get(method, {})
+            is_bold = method in bold.get(name, ())
+            is_tied = method in tied.get(name, ()) and not is_bold
+            line.append(_own_entry(name, own, is_bold, is_tied))
             if has_paper[name]:
                 paper = published.get(printed_name(method), {}).get(name)
-                line += _paper_entries(name, values[name].get(method, {}), paper)
+                line += _paper_entries(name, own, paper)
         n_splits = len(rows.get(method, ()))
         if n_splits or method in published:
             lines.append((*line, Entry(str(n_splits))))
@@ -161,15 +165,17 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
 
 def printed_name(method: str) -> str:
     """The name that a method has in the paper's tables."""
-    return method.removesuffix(" tuned").partition(",")[0]
+    return method.partition(",")[0]
 
 
-def _own_entry(name: str, values: Mapping[int, float], is_bold: bool) -> Entry:
+def _own_entry(
+    name: str, values: Mapping[int, float], is_bold: bool = False, is_tied: bool = False
+) -> Entry:
     if not values:
         return Entry(NOTHING)
     measure, summary = MEASURES[name], summarize(list(values.values()))
     spread = f" ± {measure.format(summary.spread)}" if summary.n_splits > 1 else ""
-    return Entry(measure.format(summary.mean) + spread, is_bold)
+    return Entry(measure.format(summary.mean) + spread, is_bold, is_tied)
 
 
 def _paper_entries(
@@ -212,20 +218,18 @@ def dataset_notes(choice: Choice) -> tuple[str, ...]:
 
 # Our parameter -> the paper's letter.
 LETTERS = {
-    "decision": ("decision", ""),
-    "sparsity": ("T0", "sparsity"),
-    "discrimination": ("lambda", "lambda"),
-    "separation": ("mu", "mu"),
-    "interpretability": ("tau", "tau"),
+    "sparsity": "T0",
+    "discrimination": "lambda",
+    "separation": "mu",
+    "interpretability": "tau",
 }
+SIZES = ("samples", "kernels", "classes")
 
 
 def show_settings(found: Found) -> Pieces:
-    """Sizes, and the settings that cross-validation chose, beside the paper's."""
-    header = ["data set", "samples", "kernels", "classes"]
-    for ours, (letter, _) in LETTERS.items():
-        header += [f"{letter} ({ours})" if letter != ours else ours, "paper"]
-    header += ["Acc in cross-validation", "Acc on the test part", "splits"]
+    """Sizes beside the paper's, its settings, and the C that folds chose."""
+    header = ["data set", *(name for size in SIZES for name in (size, "paper"))]
+    header += [*LETTERS.values(), "C", "Acc in cross-validation", "Acc on the test part", "splits"]
     lines, notes = [], []
     (method,) = found.plan.size.methods
     for choice in found.plan.choices:
@@ -233,20 +237,16 @@ def show_settings(found: Found) -> Pieces:
         paper = published_values("table-1", choice.asked)
         notes += [note for note in dataset_notes(choice) if note not in notes]
         line = [dataset_heading(choice)]
+        ours: list[Any] = [NOTHING] * 3
         if rows:
             first = rows[0]
-            line += [
-                str(first["n_train"] + first["n_test"]),
-                str(first["n_kernels"]),
-                str(len(first["per_class"])),
-            ]
-        else:
-            line += [NOTHING] * 3
-        for ours, (_, theirs) in LETTERS.items():
-            chosen = ", ".join(f"{row['tuned'][ours]}".removesuffix(".0") for row in rows)
-            line += [chosen or NOTHING, f"{paper[theirs]:g}" if theirs in paper else NOTHING]
-        for name in ("tuned_accuracy", "accuracy"):
-            line.append(_mean(rows, name))
+            ours = [first["n_train"] + first["n_test"], first["n_kernels"], len(first["per_class"])]
+        for own, theirs in zip(ours, ("samples", "features", "classes"), strict=True):
+            line += [str(own), str(paper.get(theirs, NOTHING))]
+        chosen = published_settings(choice.asked)
+        line += [f"{chosen[name]:g}" if name in chosen else NOTHING for name in LETTERS]
+        line.append(", ".join(f"{row['tuned']['separation']:g}" for row in rows) or NOTHING)
+        line += [_mean(rows, name) for name in ("tuned_accuracy", "accuracy")]
         lines.append(entries(*line, str(len(rows))))
     return (Table("", tuple(header), tuple(lines), tuple(notes)),)
 
@@ -259,38 +259,58 @@ def _mean(rows: Sequence[Row], name: str) -> str:
 
 
 def show_per_class(found: Found) -> Pieces:
-    """The number of prototypes of every class, over the splits."""
+    """The number of prototypes of every class by method, over the splits."""
     tables = []
-    (method,) = found.plan.size.methods
+    methods = found.plan.size.methods
     for choice in found.plan.choices:
-        rows = found.pick(choice.name, method)
         paper = published_values("table-4", choice.asked)
-        counts: dict[str, list[int]] = {}
-        for row in rows:
-            for label, count in row["per_class"].items():
-                counts.setdefault(label, []).append(count)
-            counts.setdefault("all", []).append(row["prototypes"])
         paper |= {"all": sum(paper.values())} if paper else {}
-        names = [*(name for name in paper if name != "all"), *counts]
+        counts = {method: _count_prototypes(found.pick(choice.name, method)) for method in methods}
+        names = [*paper, *(name for found_ in counts.values() for name in found_)]
+        names = [*(name for name in dict.fromkeys(names) if name != "all"), "all"]
         lines = []
-        for name in dict.fromkeys(name for name in names if name != "all"):
-            lines.append(_count_line(name, counts, paper))
-        lines.append(_count_line("all", counts, paper))
-        header = ("class", "first split", "mean ± spread", "least to most", "paper")
+        for name in names:
+            line = [name, str(paper.get(name, NOTHING))]
+            for method in methods:
+                values = counts[method].get(name)
+                shown = summarize(values) if values else None
+                line.append(f"{shown.mean:.1f} ± {shown.spread:.1f}" if shown else NOTHING)
+            lines.append(entries(*line))
+        header = ("class", "paper", *methods)
         tables.append(Table(dataset_heading(choice), header, tuple(lines), dataset_notes(choice)))
     return tuple(tables)
 
 
-def _count_line(
-    name: str, counts: Mapping[str, list[int]], paper: Mapping[str, int]
-) -> tuple[Entry, ...]:
-    theirs = str(paper[name]) if name in paper else NOTHING
-    if name not in counts:
-        return entries(name, NOTHING, NOTHING, NOTHING, theirs)
-    values = counts[name]
-    summary = summarize(values)
-    own = f"{summary.mean:.1f} ± {summary.spread:.1f}"
-    return entries(name, str(values[0]), own, f"{min(values)} to {max(values)}", theirs)
+def _count_prototypes(rows: Sequence[Row]) -> dict[str, list[int]]:
+    """By class, and of all."""
+    counts: dict[str, list[int]] = {}
+    for row in rows:
+        for label, count in (*row["per_class"].items(), ("all", row["prototypes"])):
+            counts.setdefault(label, []).append(count)
+    return counts
+
+
+def show_overview(found: Found) -> Pieces:
+    """What the paper has beside our methods, a line for every data set and measure."""
+    methods = found.plan.size.methods
+    lines = []
+    for choice in found.plan.choices:
+        rows = {m: found.pick(choice.name, m) if choice.name else [] for m in methods}
+        if not any(rows.values()):
+            continue
+        n_splits = ", ".join(dict.fromkeys(str(len(found_)) for found_ in rows.values()))
+        for i, name in enumerate(found.plan.item.measures):
+            source = "table-2" if name in ("ip", "dr") else "table-3"
+            theirs = published_values(source, choice.asked).get("IMKPL", {}).get(name)
+            line = [
+                Entry("" if i else dataset_heading(choice), is_bold=True),
+                Entry(MEASURES[name].title),
+                Entry(NOTHING if theirs is None else f"{theirs:g}"),
+            ]
+            line += [_own_entry(name, values_by_split(rows[m], name)) for m in methods]
+            lines.append((*line, Entry("" if i else n_splits)))
+    header = ("data set", "", "paper", *(m.removeprefix("IMKPL, ") for m in methods), "splits")
+    return (Table("", header, tuple(lines)),)
 
 
 def show_growth(found: Found) -> Pieces:
@@ -303,7 +323,7 @@ def show_growth(found: Found) -> Pieces:
         line = [Entry(method)]
         points = []
         for dataset in datasets:
-            line.append(_own_entry(name, values_by_split(rows[dataset], name), False))
+            line.append(_own_entry(name, values_by_split(rows[dataset], name)))
             for row in rows[dataset]:
                 sizes[dataset] = row["n_train"]
                 points.append((row["n_train"], row[name]))
@@ -329,7 +349,7 @@ def show_rounds(found: Found) -> Pieces:
                 falls = [row["objective"][-1] / row["objective"][0] for row in rows]
                 lengths = [len(row["objective"]) for row in rows]
                 line = [Entry(method), Entry(str(value)), _plain_mean(lengths, 1)]
-                line += [_own_entry(n, values_by_split(rows, n), False) for n in names]
+                line += [_own_entry(n, values_by_split(rows, n)) for n in names]
                 lines.append((*line, _plain_mean(falls, 3), Entry(str(len(rows)))))
         heading = dataset_heading(choice)
         tables.append(Table(heading, (*header, "splits"), tuple(lines), dataset_notes(choice)))
@@ -348,6 +368,7 @@ def unit_norm(weights: Mapping[str, float]) -> dict[str, float]:
 
 View = Callable[[Found], Pieces]
 TABLES: dict[str, View] = {
+    "overview": show_overview,
     "measures": show_measures,
     "settings": show_settings,
     "per_class": show_per_class,

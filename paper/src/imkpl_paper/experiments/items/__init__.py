@@ -6,6 +6,7 @@ from imkpl_paper.experiments.plan import Item
 ITEMS: dict[str, Item] = {
     item.name: item
     for item in (
+        tables.OVERVIEW,
         tables.TABLE_1,
         tables.TABLE_2,
         tables.TABLE_3,
@@ -18,6 +19,7 @@ ITEMS: dict[str, Item] = {
         figures.SYNTHETIC,
         figures.EMBEDDING,
         figures.SENSITIVITY,
+        figures.SENSITIVITY_PRINTED,
         figures.CONVERGENCE,
     )
 }
