@@ -47,7 +47,7 @@ print(explanation[0])
 votes = pd.DataFrame(0.0, X_test.index, X.columns)
 leads = np.diff(explanation.feature_contributions())[..., 0]
 leads = pd.DataFrame(leads, X_test.index, explanation.term_names)
-votes.update(leads)  # "bonus" and "everything else" are no features
+votes.update(leads)  # "bonus" and "several prototypes" are no features
 forest = shap.TreeExplainer(models["random forest"])(X_test)
 panels = {
     "IMKPL, votes": votes.to_numpy(),

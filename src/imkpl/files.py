@@ -733,7 +733,7 @@ def build_graph(found: dict[str, Any]) -> bytes:
     names = {
         "columns": columns,
         "classes": found["classes"],
-        "features": [*(feature["name"] for feature in features), "bonus", "everything else"],
+        "features": [*(feature["name"] for feature in features), "bonus", "several prototypes"],
         "prototypes": [found["classes"][label] for label in classes],
     }
     helper.set_model_props(model, {key: json.dumps(value) for key, value in names.items()})

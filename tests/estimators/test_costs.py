@@ -50,12 +50,15 @@ def test_cards_add_up_with_costs_in_a_row_of_their_own(tumours):
     n_changed = 0
     for row in range(0, len(X), 7):
         card, before = found.card(row), plain.card(row)
-        parts = sum(one["for"] for one in card.features) + card.bonus + card.costs + card.rest
+        parts = sum(one["for"] for one in card.features + card.rest)
         assert parts == pytest.approx(card.lead)
-        assert abs(card.costs) == pytest.approx(np.log(30.0) / model.temperature_)
-        assert (card.costs > 0) == (card.answer == "malignant")
+        (costs,) = (one for one in card.rest if one["kind"] == "costs")
+        assert abs(costs["for"]) == pytest.approx(np.log(30.0) / model.temperature_)
+        assert (costs["for"] > 0) == (card.answer == "malignant")
+        assert costs["name"] == "costs of mistakes, for malignant"
         assert "costs of mistakes, for malignant" in str(card)
-        assert (before.costs, "costs of mistakes" in str(before)) == (0.0, False)
+        assert all(one["kind"] != "costs" for one in before.rest)
+        assert "costs of mistakes" not in str(before)
         table = found.contributions(row)
         assert_allclose(table.sum(axis=(0, 1)), found.scores[row], atol=1e-12)
         n_changed += card.answer != before.answer
@@ -171,7 +174,7 @@ def test_another_prevalence_moves_probabilities_and_answers(rare):
     assert_array_equal(explanation.predicted, seldom.predict(X[:40]))
     for row in range(40):
         card = explanation.card(row)
-        parts = sum(one["for"] for one in card.features) + card.bonus + card.costs + card.rest
+        parts = sum(one["for"] for one in card.features + card.rest)
         assert parts == pytest.approx(card.lead)
         assert "prevalence, costs, for well" in str(card)
 

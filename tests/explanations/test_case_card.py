@@ -4,11 +4,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from imkpl import IMKPL
-from imkpl.explanations.case_card import ALIKE, MOST_FEATURES, _find_span, find_doubts
+from imkpl.explanations.case_card import ALIKE, _find_span, choose_rows, find_doubts
 from imkpl.explanations.show import percent, show_cell, write_side
 from imkpl.kernels import GlobalAlignment
 
@@ -46,14 +49,83 @@ def test_what_is_shown_adds_up_to_the_lead(voters, patients, fitted_two):
             card = json.loads(json.dumps(explanation.card(row).to_dict()))
             parts = [feature["for"] for feature in card["features"]]
             assert card["lead"] == pytest.approx(scores[row, -1] - scores[row, -2], abs=1e-12)
-            total = sum(parts) + card["bonus"] + card["rest"]
+            total = sum(parts) + sum(one["for"] for one in card["rest"])
             assert total == pytest.approx(card["lead"], abs=1e-10)
             assert_told_alike(explanation, row, card)
             assert parts == sorted(parts, key=lambda part: -abs(part))
-            assert len(parts) <= MOST_FEATURES
             assert card["answer"] == explanation.predicted[row]
             assert card["probability"] == pytest.approx(explanation.probabilities[row].max())
             assert card["supporting"]["prototype"] == explanation.main_prototypes[row]
+
+
+def draw_tables():
+    """Eight tables, one of them with far more features than rows."""
+    rng = np.random.default_rng(0)
+    for load in (load_iris, load_wine, load_breast_cancer, load_digits):
+        X, y = load(return_X_y=True)
+        yield IMKPL(n_prototypes=2 * len(set(y))), X[:400], y[:400]
+    wide = rng.standard_normal((90, 400))
+    wide[:, :60] += 0.9 * (np.arange(90) % 2)[:, np.newaxis]
+    yield IMKPL(n_prototypes=6), wide, np.arange(90) % 2
+    rare = (np.arange(90) % 5 == 0).astype(int)
+    seldom = wide[:, 60:110] + 0.8 * rare[:, np.newaxis]
+    yield IMKPL(n_prototypes=8, costs={1: 30.0}), seldom, rare
+    X, y = load_breast_cancer(return_X_y=True)
+    yield IMKPL(n_prototypes=6, decision="share"), X[:200], y[:200]
+    words = np.array(["a", "b", None], dtype=object)[rng.integers(0, 3, 200)]
+    mixed = pd.DataFrame(X[:200, :6], columns=list("uvwxyz")).assign(word=words)
+    mixed = mixed.mask(rng.random((200, 7)) < 0.2)
+    yield IMKPL(n_prototypes=6, contrast=True), mixed, y[:200]
+
+
+def test_nothing_unnamed_decides():
+    """The rest is never the largest row, and features speak for the answer, or it is said."""
+    n_against = n_folded = 0
+    for model, X, y in draw_tables():
+        order = np.random.default_rng(1).permutation(len(y))
+        samples = X.iloc[order] if isinstance(X, pd.DataFrame) else X[order]
+        explanation = model.fit(samples[40:], y[order][40:]).explain(samples[:40])
+        for row in range(len(explanation)):
+            card = explanation.card(row)
+            if card.doubt == "no evidence":
+                continue
+            rows = [one["for"] for one in card.features]
+            named = [one["for"] for one in card.rest if one["kind"] != "features"]
+            hidden = card.lead - sum(rows) - sum(named)
+            n_folded += any(one["kind"] == "features" for one in card.rest)
+            assert abs(hidden) < max(abs(add) for add in rows + named)
+            assert abs(hidden) <= max(0.1 * card.lead, max(abs(add) for add in rows))
+            is_against = sum(rows) <= 0
+            said = any(note.startswith("The features speak for") for note in card.notes)
+            assert said == is_against
+            n_against += is_against
+            if card.change is not None:
+                changed = {one["name"] for one in card.change["features"]}
+                assert changed <= {one["name"] for one in card.features}
+    assert n_against > 3
+    assert n_folded > 100
+
+
+@given(
+    adds=arrays(float, st.integers(1, 40), elements=st.floats(-1, 1)),
+    extra=st.floats(-1, 1),
+    seed=st.integers(0, 2**16),
+)
+def test_rows_are_chosen_by_what_they_leave(adds, extra, seed):
+    lead, is_needed = adds.sum() + extra, np.random.default_rng(seed).random(adds.size) < 0.1
+    if lead <= 1e-6:
+        adds, extra, lead = -adds, -extra, -lead
+    shown = choose_rows(adds, is_needed, lead, [extra])
+    hidden = adds.sum() - adds[shown].sum()
+    if len(shown) < adds.size:
+        assert abs(hidden) <= 0.1 * lead + 1e-12
+        assert abs(hidden) < max(np.abs([*adds[shown], extra])) + 1e-12
+    assert set(np.flatnonzero(is_needed)) <= set(shown)
+    assert np.abs(adds).argmax() in shown or np.abs(adds).max() in np.abs(adds[shown])
+    # None of those left out is larger than one that is shown and not needed.
+    others = [abs(adds[i]) for i in shown if not is_needed[i]]
+    left = np.delete(np.abs(adds), shown)
+    assert not others or not left.size or min(others) >= left.max()
 
 
 def assert_told_alike(explanation, row, card):
@@ -61,7 +133,9 @@ def assert_told_alike(explanation, row, card):
     winner, runner_up = explanation.winners[row], explanation.runners_up[row]
     table = explanation.feature_contributions()[row]
     by_kernel = table[:, winner] - table[:, runner_up]
-    assert card["bonus"] == pytest.approx(by_kernel[-2], abs=1e-10)
+    rest = {one["kind"]: one["for"] for one in card["rest"]}
+    assert rest.get("bonus", 0.0) == pytest.approx(by_kernel[-2], abs=1e-9)
+    assert rest.get("prototypes", 0.0) == pytest.approx(by_kernel[-1], abs=1e-9)
     by_feature = dict(
         zip(
             explanation.comparison.names,
@@ -191,8 +265,8 @@ def test_values_that_training_does_not_have_are_named(patients):
     odd = X.iloc[[0]].copy()
     odd["age"], odd["smoker"] = 500.0, "pipe"
     (card,) = read(model, odd, [0])
-    outside = {feature["name"]: feature["outside"] for feature in card["features"]}
-    assert outside == {"age": "far above", "smoker": "unseen", "marker": None}
+    expected = {"age": "far above", "smoker": "unseen", "marker": None}
+    assert all(one["outside"] == expected[one["name"]] for one in card["features"])
     low, high = model.predictor_.ranges[0]
     assert f"age = 500 is far above all training values ({low:.4g} to {high:.4g})." in card["notes"]
     assert "smoker = pipe did not occur in training." in card["notes"]
@@ -214,9 +288,10 @@ def test_words_name_the_cases_and_mark_differences(patients):
         if side["unlike"] is not None:
             assert f"\n    unlike case {side['unlike']['case']} (" in text
             assert unlike[-1] == f"less {side['unlike']['similarity']:.2f}"
-    favoured = card.answer if card.bonus > 0 else card.runner_up
-    for shown in (text, card._repr_html_()):
-        assert (f"head start of {favoured}" in shown) == (abs(card.bonus) >= 0.0005)
+    for one in card.rest:
+        is_shown = one["kind"] == "features" or abs(one["for"]) >= 0.0005
+        for shown in (text, card._repr_html_()):
+            assert (one["name"] in shown) == is_shown
     for feature in card.features:
         line = next(line for line in lines if line.startswith(f"  {feature['name']} "))
         assert f"{abs(feature['for']):.3f}" in line

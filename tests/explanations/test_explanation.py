@@ -104,7 +104,7 @@ def test_where_the_code_disagrees_it_is_said(fitted):
     assert explanation.code_disagrees.any() == (model.decision == "votes")
     for place, one in enumerate(explanation):
         assert one.card().doubt != "no evidence"
-        said = f"The code disagrees: {one.code_shares.max():.1%} of it is {most[place]}, "
+        said = f"of all classes, it takes most from those of {most[place]}."
         assert (said in str(one)) == explanation.code_disagrees[place]
     told = [one["code_disagrees"] for one in explanation.to_dict()["samples"]]
     assert told == explanation.code_disagrees.tolist()

@@ -14,7 +14,7 @@ def test_contributions_sum_to_the_predicted_score_in_every_frame(fitted, backend
     assert_allclose(totals["contribution"].to_numpy(), expected, atol=1e-10)
     assert totals["sample"].to_list() == X.index[:3].tolist()
     n_rows = 3 * model.prototypes_.shape[0] * (np.count_nonzero(model.kernel_weights_) + 2)
-    assert table["feature"].to_list()[-2:] == ["bonus", "everything else"]
+    assert table["feature"].to_list()[-2:] == ["bonus", "several prototypes"]
     assert table.height == n_rows
     assert set(table["class"]) <= set(model.classes_)
 

@@ -106,7 +106,7 @@ def test_a_graph_predicts_and_explains_numbers_as_the_library_does(columns, cont
     explanation = model.explain(new)
     assert np.abs(found["scores"] - explanation.scores).max() < 1e-9
     assert meta["prototypes"] == explanation.prototype_classes.tolist()
-    assert meta["features"] == [*explanation.comparison.names, "bonus", "everything else"]
+    assert meta["features"] == [*explanation.comparison.names, "bonus", "several prototypes"]
     owners = explanation.comparison.owners
     places = [meta["classes"].index(label) for label in meta["prototypes"]]
     for row, table in enumerate(found["contributions"]):

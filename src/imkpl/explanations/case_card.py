@@ -28,8 +28,8 @@ from imkpl.series import ALIGNED
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
 
-# Features on a card, and names in a note.
-MOST_FEATURES, MOST_NAMED = 8, 3
+# What features on a card leave unnamed of the lead, and names in a note.
+UNNAMED, MOST_NAMED = 0.1, 3
 # The answer is close if the runner-up has this part of its probability, if it has not half, or if
 # it changes with one number by this part of its range in training.
 CLOSE, UNSURE, SMALL = 1 / 3, 0.5, 0.1
@@ -37,8 +37,8 @@ CLOSE, UNSURE, SMALL = 1 / 3, 0.5, 0.1
 ALIKE = 0.5
 # A case that is less similar to every prototype and contrast resembles none of them.
 LEAST_SIMILARITY = 0.005
-# Training cases that are as near as this are equally near.
-SAME = 1e-9
+# Training cases that are as near as this are equally near; what adds less to a lead is rounding.
+SAME = NEGLIGIBLE = 1e-9
 # A changed case must be ahead by more than rounding.
 LEAST_LEAD = 1e-6
 # Training cases whose values are tried as changes, similarities computed for that at a time, and
@@ -80,15 +80,13 @@ class CaseCard(Described):
         similarity to the contrast, which is subtracted; None without a contrast.
     features : list of dict
         The features that decide, with their values in the three cases and what each adds to the
-        lead, largest first.
-    bonus : float
-        What the bonuses of prototypes add, whatever the features.
-    costs : float
-        What the costs of mistakes, and a prevalence other than that of training, add.
-    costs_word : str
-        Which of the two.
-    rest : float
-        What everything else adds: other features and numbers of prototypes.
+        lead, largest first: as many as leave less than a tenth of the lead to others, and those of
+        `change`.
+    rest : list of dict
+        What else adds to the lead: its "kind", its name in words, and how much. "features" are all
+        others together; "bonus" is the head start that prototypes of a class have whatever the
+        features; "costs" those of mistakes, and a prevalence other than that of training;
+        "prototypes" what a class gains where several of its prototypes are like the case.
     change : dict or None
         The smallest change of one or two features, to values of training cases in the model, that
         changes the answer.
@@ -129,10 +127,7 @@ class CaseCard(Described):
     supporting: dict[str, Any]
     opposing: dict[str, Any]
     features: list[dict[str, Any]]
-    bonus: float
-    costs: float
-    costs_word: str
-    rest: float
+    rest: list[dict[str, Any]]
     change: dict[str, Any] | None
     notes: list[str]
     decision: str = "votes"
@@ -156,15 +151,20 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     strongest, places, sides = zip(*found, strict=True)
     factors = evidence.factors(0)
     said = (factors[:, winner] - factors[:, runner_up]) @ evidence.split_words(0, parts)
-    costs = float(one.head_starts[winner] - one.head_starts[runner_up])
-    adds, bonus = said[:-2] @ comparison.owners, float(said[-2]) - costs
     lead = float(one.scores[0, winner] - one.scores[0, runner_up])
     cells = comparison.pick(one.cells(0))
     beside = [comparison.support_cells(place) for place in places]
     far = evidence.predictor.find_far(evidence.kernels)[0]
     outside = [comparison.place(i, cell, far) for i, cell in enumerate(cells)]
+    change = comparison.find_change(one, cells, parts, alike, winner)
+    adds = said[:-2] @ comparison.owners
+    costs = float(one.head_starts[winner] - one.head_starts[runner_up])
+    rest = _list_rest(one, lead, float(said[-2]) - costs, costs, adds)
+    changed = {feature["name"] for feature in change["features"]} if change else set()
+    is_changed = np.isin(comparison.names, list(changed))
+    shown = choose_rows(adds, is_changed, lead, [row["for"] for row in rest])
     features = []
-    for i in np.argsort(-np.abs(adds), kind="stable")[:MOST_FEATURES].tolist():
+    for i in shown:
         near = [
             bool((cells[i] is not None and cells[i] == other[i]) or alike[place, i] >= ALIKE)
             for place, other in zip(places, beside, strict=True)
@@ -182,6 +182,10 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
                 "outside": outside[i],
             }
         )
+    if len(shown) < adds.size:
+        n, others = adds.size - len(shown), float(adds.sum() - adds[shown].sum())
+        name = f"{n} other feature{'s' * (n > 1)}"
+        rest.insert(0, {"kind": "features", "name": name, "for": others})
     (doubt,) = find_doubts(one, comparison)
     is_series = evidence.kernels.input_kind == "series"
     series = _describe_series(one, strongest, places) if is_series else None
@@ -197,16 +201,64 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         supporting=sides[0],
         opposing=sides[1],
         features=features,
-        bonus=bonus,
-        costs=costs,
-        costs_word=one.head_start_word,
-        rest=lead - bonus - costs - sum(feature["for"] for feature in features),
-        change=comparison.find_change(one, cells, parts, alike, winner),
-        notes=list(_write_notes(one, comparison, cells, outside, doubt, series)),
+        rest=rest,
+        change=change,
+        notes=[
+            *_write_decisive(one, features, rest, doubt),
+            *_write_notes(one, comparison, cells, outside, doubt, series),
+        ],
         decision=one.decision,
         series=series,
         pictures=None if one.render is None else comparison.draw(one, places),
     )
+
+
+def choose_rows(
+    adds: FloatArray, is_needed: BoolArray, lead: float, rest: Sequence[float]
+) -> list[int]:
+    """The fewest features, largest first, that leave little of the lead to the others together.
+
+    That is less than a tenth, and less than the largest row. Those shown speak for the class for
+    which all features together do. Some are needed anyway, and the largest always is.
+    """
+    order = np.argsort(-np.abs(adds), kind="stable")
+    is_needed = is_needed | (np.arange(adds.size) == order[0])
+    order = order[np.argsort(~is_needed[order], kind="stable")]
+    named = np.cumsum(adds[order])
+    left, largest = np.abs(named[-1] - named), max(np.abs([adds[order[0]], *rest]))
+    is_told = (left <= UNNAMED * lead) & (left < largest) & ((named > 0) == (named[-1] > 0))
+    is_told[: int(is_needed.sum()) - 1], is_told[-1] = False, True
+    shown: list[int] = order[: int(np.argmax(is_told)) + 1].tolist()
+    return sorted(shown, key=lambda i: -abs(adds[i]))
+
+
+def _list_rest(
+    one: Explanation, lead: float, bonus: float, costs: float, adds: FloatArray
+) -> list[dict[str, Any]]:
+    """What adds to the lead of an answer besides features, in words."""
+    found = []
+    for kind, name, add in (
+        ("bonus", "head start of {}", bonus),
+        ("costs", f"{one.head_start_word}, for {{}}", costs),
+        ("prototypes", "several prototypes of {}", lead - bonus - costs - float(adds.sum())),
+    ):
+        favoured = one.classes[(one.winners if add > 0 else one.runners_up)[0]]
+        if abs(add) >= NEGLIGIBLE:
+            found.append({"kind": kind, "name": name.format(favoured), "for": add})
+    return found
+
+
+def _write_decisive(
+    one: Explanation, features: list[dict[str, Any]], rest: list[dict[str, Any]], doubt: str
+) -> Iterator[str]:
+    """What decides where the features speak against the answer."""
+    total = sum(feature["for"] for feature in features)
+    names = [row["name"] for row in rest if row["for"] > 0 and row["kind"] != "features"]
+    if total <= 0 and names and doubt != "no evidence":
+        yield (
+            f"The features speak for {one.classes[one.runners_up[0]]} ({signed(total)}). What "
+            f"decides: {', '.join(names)}."
+        )
 
 
 def _find_side(
@@ -311,11 +363,8 @@ def _write_notes(
             f"{list_some(missing, MOST_NAMED)}."
         )
     if one.code_disagrees[0] and doubt != "no evidence":
-        shares = one.code_shares[0]
-        yield (
-            f"The code disagrees: {shares.max():.1%} of it is {one.classes[shares.argmax()]}, "
-            f"{shares[one.winners[0]]:.1%} {one.predicted[0]}."
-        )
+        most = one.classes[one.code_shares[0].argmax()]
+        yield f"Rebuilt from prototypes of all classes, it takes most from those of {most}."
     if series is not None and series["channels"]:
         adds = ", ".join(f"{one['name']} {signed(one['for'])}" for one in series["channels"])
         yield f"Nearer to the supporting than to the opposing prototype, by channel: {adds}."

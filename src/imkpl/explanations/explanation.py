@@ -187,8 +187,8 @@ class Explanation:
 
     @property
     def term_names(self) -> tuple[str, ...]:
-        """What class scores are sums of: features, the bonus, and everything else."""
-        return (*self.feature_names, "bonus", "everything else")
+        """What class scores are sums of: features, the bonus, and votes of several prototypes."""
+        return (*self.feature_names, "bonus", "several prototypes")
 
     @property
     def expected_false_features(self) -> float:
@@ -217,8 +217,8 @@ class Explanation:
         -------
         array of shape (n_prototypes, n_features + 2, n_classes)
             What a feature adds to the score of a class through a prototype, in units of similarity
-            with ``decision="votes"``; then what the bonus adds, and the rest, which is about the
-            number of prototypes (`term_names`). The prototypes of a class share its score as they
+            with ``decision="votes"``; then what the bonus adds, and what several prototypes of one
+            class add together (`term_names`). The prototypes of a class share its score as they
             share its votes. Features and bonuses count relative to those of the runner-up.
         """
         return self.evidence.table(range(len(self))[index])

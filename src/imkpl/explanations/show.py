@@ -69,7 +69,10 @@ def has_values(card: CaseCard) -> bool:
 
 
 def list_rows(card: CaseCard) -> Iterator[tuple[str, list[str], str | None, float]]:
-    """What adds to the lead: its name, its three cells, a remark on the first, and how much."""
+    """What adds to the lead: its name, its three cells, a remark on the first, and how much.
+
+    A terminal, a notebook and the page show these rows.
+    """
     for one in card.features:
         cells = [show_cell(one["value"])] if has_values(card) else [""]
         for side in ("supporting", "opposing"):
@@ -77,13 +80,9 @@ def list_rows(card: CaseCard) -> Iterator[tuple[str, list[str], str | None, floa
             word = show_cell(one[side]) if cells[0] else "alike" if is_near else "unlike"
             cells.append(word if is_near else f"≠ {word}")
         yield one["name"], cells, one["outside"], one["for"]
-    if round(card.bonus, 3):
-        favoured = card.answer if card.bonus > 0 else card.runner_up
-        yield f"head start of {favoured}", [], None, card.bonus
-    if card.costs:
-        favoured = card.answer if card.costs > 0 else card.runner_up
-        yield f"{card.costs_word}, for {favoured}", [], None, card.costs
-    yield "everything else", [], None, card.rest
+    for row in card.rest:
+        if row["kind"] == "features" or round(row["for"], 3):
+            yield row["name"], [], None, row["for"]
 
 
 def write_change(card: CaseCard) -> str:

@@ -33,7 +33,7 @@ from imkpl.report.subject import (
 )
 
 # Version of the format, increased when the meaning of a key changes.
-FORMAT = 2
+FORMAT = 3
 # How the rules decide, in a sentence.
 HOW_DECIDED = {
     "votes": (

@@ -5,7 +5,7 @@
   const data = JSON.parse(find("data").textContent);
   const { rows } = data.samples;
   const places = new Map(rows.map((row, place) => [row.key, place]));
-  const PAGE = 100;
+  const [PAGE, UNFOLDED] = [100, 8];
 
   const fill = (element, attributes, children = []) => {
     for (const [name, value] of Object.entries(attributes)) {
@@ -20,10 +20,7 @@
   // Words that are written from the right are isolated from those around them in a sentence.
   const FROM_THE_RIGHT = /([\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+(?:\s+[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+)*)/;
   const say = (text) => text.split(FROM_THE_RIGHT).map((part, place) => (place % 2 ? isolate(part) : part));
-  const percent = (share) => {
-    if (share > 0.99 && share < 1) return ">\u00a099\u00a0%";
-    return share > 0 && share < 0.01 ? "<\u00a01\u00a0%" : `${Math.round(100 * share)}\u00a0%`;
-  };
+  const { percent } = imkplPredictor;
   const cellText = (cell) => (cell === null ? "missing" : imkplPredictor.show(cell));
   const signed = (value) => (Math.abs(value) < 0.0005 ? "0" : `${value < 0 ? "\u2212" : "+"}${Math.abs(value).toFixed(Math.abs(value) < 0.01 ? 3 : 2)}`);
   const colorOf = (label) => {
@@ -111,12 +108,14 @@
       .map(([one, title]) => make("li", {}, ...nearest(one, title))));
   const compare = (card) => {
     const isTable = hasCells(card);
-    const [top, ...others] = card.features;
-    // What would be written as 0 says nothing.
-    const features = [top, ...others.filter((one) => signed(one.for) !== "0")];
-    const largest = Math.max(...features.map((one) => Math.abs(one.for)), Math.abs(card.bonus), Math.abs(card.costs), Math.abs(card.rest));
+    const rest = card.rest.filter((one) => one.kind === "features" || signed(one.for) !== "0");
+    const largest = Math.max(...[...card.features, ...rest].map((one) => Math.abs(one.for)));
+    // The features after the first are folded, but for those of the change below.
+    const changed = new Set(card.change?.features.map((one) => one.name));
+    const isFolded = (one, place) => card.features.length > UNFOLDED + 1 && place >= UNFOLDED && !changed.has(one.name);
+    const folded = card.features.filter(isFolded);
     const head = ["This case", card.supporting?.case, card.opposing?.case];
-    const line = (one) => {
+    const line = (one, rank) => {
       const cell = (value, isNear, owner, place) => {
         if (!owner) return make("td", { role: "cell" }, "\u2013");
         return make("td", { role: "cell", class: `${isNear ? "alike" : "unlike"} ${colorOf(owner.label)}`, "data-head": head[place] },
@@ -128,22 +127,31 @@
         cell(one.supporting, one.near_supporting, card.supporting, 1),
         cell(one.opposing, one.near_opposing, card.opposing, 2),
       ] : [];
-      return make("tr", { role: "row" }, make("th", { scope: "row", role: "rowheader" }, isolate(one.name)), ...cells,
+      return make("tr", { role: "row", class: isFolded(one, rank) ? "folded" : null }, make("th", { scope: "row", role: "rowheader" }, isolate(one.name)), ...cells,
         make("td", { role: "cell", class: "pushed" }, push(one.for, largest, card)));
     };
     const wide = (name, value, kind) => make("tr", { role: "row", class: `${kind} wide` },
       make("th", { scope: "row", role: "rowheader", colspan: isTable ? 4 : null }, ...name),
-      make("td", { role: "cell", class: "pushed" }, kind === "rest" ? push(value, largest, card) : make("span", { class: "push" }, make("span", {}), make("span", { class: "n" }, signed(value)))));
+      make("td", { role: "cell", class: "pushed" }, kind === "sum" ? make("span", { class: "push" }, make("span", {}), make("span", { class: "n" }, signed(value))) : push(value, largest, card)));
+    const fold = () => {
+      const button = make("button", { type: "button", "aria-expanded": "false" }, `${folded.length} more features`);
+      const row = wide([button], folded.reduce((total, one) => total + one.for, 0), "fold");
+      button.addEventListener("click", () => {
+        const isOpen = row.closest("table").classList.toggle("open");
+        button.setAttribute("aria-expanded", String(isOpen));
+        button.textContent = isOpen ? `Fold ${folded.length} features` : `${folded.length} more features`;
+      });
+      return row;
+    };
     const word = data.feature_word;
     const heads = [[capitalize(word)]];
     if (isTable) heads.push([make("b", {}, "This case")], nearest(card.supporting, "Speaks for it"), nearest(card.opposing, "Speaks against"));
     heads.push(["Against \u2190 \u2192 for"]);
     return make("table", { class: "compare", role: "table", "aria-label": "The case beside the training cases for and against its answer" },
       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads.map((parts) => make("th", { scope: "col", role: "columnheader" }, ...parts)))),
-      make("tbody", { role: "rowgroup" }, ...features.map(line),
-        ...(signed(card.bonus) === "0" ? [] : [wide(["Head start of ", isolate(card.bonus > 0 ? card.answer : card.runner_up)], card.bonus, "rest")]),
-        ...(signed(card.costs) === "0" ? [] : [wide([capitalize(card.costs_word), ", for ", isolate(card.costs > 0 ? card.answer : card.runner_up)], card.costs, "rest")]),
-        wide([`Everything else: other ${data.feature_word}s, number of prototypes`], card.rest, "rest"),
+      make("tbody", { role: "rowgroup" }, ...card.features.map(line),
+        ...(folded.length ? [fold()] : []),
+        ...rest.map((one) => wide(say(capitalize(one.name)), one.for, "rest")),
         wide(["Lead of ", isolate(card.answer), " over ", isolate(card.runner_up)], card.lead, "sum")));
   };
   const change = ({ to, features }) => make("p", { class: "change" }, "It would be ", isolate(to), " with ",

@@ -6,8 +6,7 @@
 // has the entries of CaseCard.to_dict() and "probabilities", one per class. No DOM, no state.
 "use strict";
 const imkplPredictor = (() => {
-  const MOST_FEATURES = 8;
-  const MOST_NAMED = 3;
+  const [UNNAMED, MOST_NAMED] = [0.1, 3];
   const [CLOSE, UNSURE, SMALL, ALIKE] = [1 / 3, 0.5, 0.1, 0.5];
   const [LEAST_SIMILARITY, SAME, FAR] = [0.005, 1e-9, 0.75];
   const [LEAST_LEAD, MOST_TRIED, TRIED_AT_ONCE, MOST_PAIRED] = [1e-6, 100, 2 ** 18, 8];
@@ -125,6 +124,8 @@ const imkplPredictor = (() => {
     return digits === 0 && share >= 0.995 && share < 1 ? "over 99%" : `${(100 * share).toFixed(digits)}%`;
   };
 
+  const signed = (add) => `${add < -0.0005 ? "-" : "+"}${Math.abs(add).toFixed(3)}`;
+
   const placeOutside = (feature, cell) => {
     if (cell === null || feature.kind === "flag") return null;
     if (feature.categories) {
@@ -181,8 +182,7 @@ const imkplPredictor = (() => {
     const total = sum(amounts);
     const most = largestAt(amounts);
     if (doubt !== "no evidence" && total > 0 && amounts[winner] < amounts[most]) {
-      const [first, own] = [most, winner].map((c) => percent(amounts[c] / total, 1));
-      notes.push(`The code disagrees: ${first} of it is ${write(model.classes[most])}, ${own} ${write(model.classes[winner])}.`);
+      notes.push(`Rebuilt from prototypes of all classes, it takes most from those of ${write(model.classes[most])}.`);
     }
     return notes;
   };
@@ -277,6 +277,36 @@ const imkplPredictor = (() => {
     return [smallest(kept.flatMap((left, k) => kept.slice(k + 1).filter((right) => right.i !== left.i).map((right) => [left, right]))), isFragile];
   };
 
+  // The fewest features, largest first, that leave little of the lead to the others together.
+  const chooseRows = (adds, names, margin, rest) => {
+    const sorted = orderDown(adds.map(Math.abs));
+    const isNeeded = (i) => i === sorted[0] || names.includes(i);
+    const order = [...sorted.filter(isNeeded), ...sorted.filter((i) => !isNeeded(i))];
+    const largest = Math.max(...[adds[sorted[0]], ...rest].map(Math.abs));
+    const all = sum(order.map((i) => adds[i]));
+    let named = 0;
+    const told = order.findIndex((i, k) => {
+      named += adds[i];
+      const left = Math.abs(all - named);
+      return k + 1 >= sorted.filter(isNeeded).length && left <= UNNAMED * margin && left < largest && (named > 0) === (all > 0);
+    });
+    const shown = told < 0 ? order : order.slice(0, told + 1);
+    return sorted.filter((i) => shown.includes(i));
+  };
+  // What adds to the lead besides features, and what decides where these speak against the answer.
+  const listRest = (model, winner, runnerUp, adds) => [
+    ["bonus", "head start of ", adds.bonus],
+    ["costs", `${model.head_start_word}, for `, adds.costs],
+    ["prototypes", "several prototypes of ", adds.several],
+  ].filter(([, , add]) => Math.abs(add) >= SAME)
+    .map(([kind, name, add]) => ({ kind, name: `${name}${write(model.classes[add > 0 ? winner : runnerUp])}`, for: add }));
+  const writeDecisive = (features, rest, other, doubt) => {
+    const total = sum(features.map((feature) => feature.for));
+    const names = rest.filter((row) => row.for > 0 && row.kind !== "features").map((row) => row.name);
+    if (total > 0 || names.length === 0 || doubt === "no evidence") return [];
+    return [`The features speak for ${write(other)} (${signed(total)}). What decides: ${names.join(", ")}.`];
+  };
+
   const predict = (model, cells, name = "") => {
     const { weights } = prepare(model);
     const likeness = model.features.map((_, i) => compareFeature(model, i, cells[i]));
@@ -332,7 +362,17 @@ const imkplPredictor = (() => {
       const isSame = cells[i] !== null && cells[i] === model.support[place].cells[i];
       return isSame || alike[i][place] >= ALIKE;
     };
-    const features = orderDown(adds.map(Math.abs)).slice(0, MOST_FEATURES).map((i) => ({
+    const [margin, costs] = [scores, model.head_starts].map((values) => values[winner] - values[runnerUp]);
+    const bonus = ahead((one) => one.bonus) - costs;
+    const nearest = Math.max(...similarities, ...similarities.map((value, j) => value - resemblances[j]));
+    const code = rebuild(model, similarities);
+    const isFar = outside.some((where) => where?.startsWith("far"));
+    const novelty = isFar ? 1 : Math.min(1, Math.max(0, 1 - Math.max(...nearness)));
+    const [found, isFragile] = findChange(model, cells, resemblances, parts, alike, winner);
+    const changed = (found?.features ?? []).map((one) => model.features.findIndex((feature) => feature.name === one.name));
+    const rest = listRest(model, winner, runnerUp, { bonus, costs, several: margin - bonus - costs - sum(adds) });
+    const shown = chooseRows(adds, changed, margin, rest.map((row) => row.for));
+    const features = shown.map((i) => ({
       name: model.features[i].name,
       value: cells[i],
       supporting: model.support[supporting.place].cells[i],
@@ -343,13 +383,10 @@ const imkplPredictor = (() => {
       evidence: model.features[i].evidence,
       outside: outside[i],
     }));
-    const [margin, costs] = [scores, model.head_starts].map((values) => values[winner] - values[runnerUp]);
-    const bonus = ahead((one) => one.bonus) - costs;
-    const nearest = Math.max(...similarities, ...similarities.map((value, j) => value - resemblances[j]));
-    const code = rebuild(model, similarities);
-    const isFar = outside.some((where) => where?.startsWith("far"));
-    const novelty = isFar ? 1 : Math.min(1, Math.max(0, 1 - Math.max(...nearness)));
-    const [found, isFragile] = findChange(model, cells, resemblances, parts, alike, winner);
+    const nHidden = adds.length - shown.length;
+    if (nHidden > 0) {
+      rest.unshift({ kind: "features", name: `${nHidden} other feature${nHidden > 1 ? "s" : ""}`, for: sum(adds) - sum(features.map((feature) => feature.for)) });
+    }
     const [doubt, doubtText] = describeDoubt(model, cells, describe(winner), describe(runnerUp), nearest, novelty, isFragile);
     return {
       case: name,
@@ -363,12 +400,9 @@ const imkplPredictor = (() => {
       supporting: supporting.shown,
       opposing: opposing.shown,
       features,
-      bonus,
-      costs,
-      costs_word: model.head_start_word,
-      rest: margin - bonus - costs - sum(features.map((feature) => feature.for)),
+      rest,
       change: found,
-      notes: writeNotes(model, cells, outside, code, winner, doubt),
+      notes: [...writeDecisive(features, rest, model.classes[runnerUp], doubt), ...writeNotes(model, cells, outside, code, winner, doubt)],
       decision: "votes",
       series: null,
       pictures: null,
@@ -377,6 +411,6 @@ const imkplPredictor = (() => {
     };
   };
 
-  return { predict, show };
+  return { predict, show, percent };
 })();
 if (typeof module !== "undefined") module.exports = imkplPredictor;
