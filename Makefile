@@ -1,10 +1,14 @@
 # Every target sets up what it needs in .venv; only Python 3.11 (or newer) and make must be there.
-PYTHON ?= python3
+# On Windows it is run from Git's bash.
+PYTHON ?= $(if $(filter Windows_NT,$(OS)),python,python3)
+BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+EXE := $(if $(filter Windows_NT,$(OS)),.exe)
 VENV := .venv
-RUN := $(VENV)/bin
+RUN := $(VENV)/$(BIN)
+TOOLS := $(VENV)/tools/$(BIN)
 
 .PHONY: demo test docs browser check lint types arch format quality reasons series reproduce bench clean
-.PHONY: faults fuzz soak lock locked minimum newest audit dist
+.PHONY: faults fuzz soak lock locked minimum newest audit dist review release compare core
 
 demo: $(VENV)/.demo
 	$(RUN)/imkpl demo
@@ -54,6 +58,14 @@ reasons: $(VENV)/.dev
 series: $(VENV)/.dev
 	$(RUN)/python benchmarks/series.py --write
 
+# Beside methods that others use, on tables and series; hours, can be resumed. MINUTES=30 stops earlier.
+# aeon and its torch have needs of their own, and so an environment.
+MINUTES ?= inf
+compare: $(RUN)/python$(EXE)
+	$(RUN)/python -m venv $(VENV)/compare
+	$(VENV)/compare/$(BIN)/python -m pip install --quiet --editable . --editable "paper[compare]"
+	$(VENV)/compare/$(BIN)/python benchmarks/compare.py --minutes $(MINUTES) --write
+
 # The paper's tables and figures on small data, some minutes; without --quick, hours.
 reproduce: $(VENV)/.dev
 	$(RUN)/imkpl-paper reproduce all --quick
@@ -79,57 +91,75 @@ soak: $(VENV)/.dev
 
 # Pins the development environment with the hash of every file; uv resolves for all systems at once.
 LOCK := requirements/dev.txt
-COMPILE := $(VENV)/tools/bin/uv pip compile --quiet --python-version 3.11
-lock: $(VENV)/tools/bin/uv
+COMPILE := $(TOOLS)/uv pip compile --quiet --python-version 3.11
+lock: $(VENV)/.tools
 	$(COMPILE) --universal --upgrade --generate-hashes --no-annotate --no-header --extra dev \
 	pyproject.toml requirements/build.in --output-file $(LOCK)
 
 # The tests in exactly the pinned environment. `make test` takes the newest releases instead.
-locked: $(VENV)/bin/python
+locked: $(RUN)/python$(EXE)
 	$(RUN)/python -m venv --clear $(VENV)/locked
-	$(VENV)/locked/bin/python -m pip install --quiet --require-hashes --requirement $(LOCK)
-	$(VENV)/locked/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable . --editable paper
-	$(VENV)/locked/bin/python -m pytest -n 2 -q
+	$(VENV)/locked/$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
+	$(VENV)/locked/$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable . --editable paper
+	$(VENV)/locked/$(BIN)/python -m pytest -n 2 -q
 
 # The tests of what other packages touch most, with the lowest versions that pyproject.toml allows,
 # and with the newest there are.
 CORE := tests/files tests/solvers tests/kernels tests/model tests/test_tables.py tests/estimators
-minimum: $(VENV)/bin/python $(VENV)/tools/bin/uv
+minimum: $(RUN)/python$(EXE) $(VENV)/.tools
 	$(RUN)/python -m venv --clear $(VENV)/minimum
 	$(COMPILE) --resolution lowest-direct --extra test pyproject.toml --output-file $(VENV)/minimum.txt
-	$(VENV)/tools/bin/uv pip install --quiet --python $(VENV)/minimum --requirement $(VENV)/minimum.txt
-	PYTHONPATH=$(CURDIR)/src NUMBA_CACHE_DIR=$(VENV)/minimum/numba $(VENV)/minimum/bin/python -m pytest \
+	$(TOOLS)/uv pip install --quiet --python $(VENV)/minimum --requirement $(VENV)/minimum.txt
+	PYTHONPATH=$(CURDIR)/src NUMBA_CACHE_DIR=$(VENV)/minimum/numba $(VENV)/minimum/$(BIN)/python -m pytest \
 	-n 2 -q $(CORE)
 
-newest: $(VENV)/bin/python
-	$(RUN)/python -m venv --clear $(VENV)/newest
-	$(VENV)/newest/bin/python -m pip install --quiet --upgrade --editable ".[test]"
-	NUMBA_CACHE_DIR=$(VENV)/newest/numba $(VENV)/newest/bin/python -m pytest -n 2 -q $(CORE)
+# The same tests in the environment of the other targets.
+core: $(VENV)/.dev
+	$(RUN)/python -m pytest -n 2 -q $(CORE)
 
-# Source distribution and, from it, the wheel, which then runs the demo in an environment of its own.
-dist: $(VENV)/bin/python $(VENV)/tools/bin/uv
+newest: $(RUN)/python$(EXE)
+	$(RUN)/python -m venv --clear $(VENV)/newest
+	$(VENV)/newest/$(BIN)/python -m pip install --quiet --upgrade --editable ".[test]"
+	NUMBA_CACHE_DIR=$(VENV)/newest/numba $(VENV)/newest/$(BIN)/python -m pytest -n 2 -q $(CORE)
+
+# Source distribution and, from it, the wheel, whose metadata are checked and which then runs the demo
+# in an environment of its own.
+dist: $(RUN)/python$(EXE) $(VENV)/.tools
 	rm -rf dist
-	$(VENV)/tools/bin/uv build --quiet
+	$(TOOLS)/uv build --quiet
+	$(TOOLS)/twine check --strict dist/*
 	$(RUN)/python -m venv --clear $(VENV)/dist
-	$(VENV)/dist/bin/python -m pip install --quiet "$$(ls dist/*.whl)[cli]"
-	cd $(VENV)/dist && bin/imkpl demo
+	$(VENV)/dist/$(BIN)/python -m pip install --quiet "$$(ls dist/*.whl)[cli]"
+	cd $(VENV)/dist && $(BIN)/imkpl demo
 	ls -l dist
 
-# Known vulnerabilities of the pinned packages. Needs the network; what cannot be looked up is an error.
-audit: $(VENV)/tools/bin/uv
-	$(VENV)/tools/bin/pip-audit --strict --disable-pip --requirement $(LOCK)
+# What Scientific Python expects of a repository; exceptions and their reasons are in pyproject.toml.
+review: $(VENV)/.tools
+	$(TOOLS)/repo-review .
 
-$(VENV)/tools/bin/uv: | $(VENV)/bin/python
+# Everything before an upload, and the tag: `make release VERSION=0.1.0`. Nothing leaves this machine.
+release: $(VENV)/.tools
+	$(RUN)/python .ci/check_release.py "$(VERSION)"
+	$(MAKE) check docs minimum newest audit review dist
+	git tag --annotate "v$(VERSION)" --message "imkpl $(VERSION)"
+	@echo "Tagged v$(VERSION). docs/releasing.md says how to publish dist/."
+
+# Known vulnerabilities of the pinned packages. Needs the network; what cannot be looked up is an error.
+audit: $(VENV)/.tools
+	$(TOOLS)/pip-audit --strict --disable-pip --requirement $(LOCK)
+
+$(VENV)/.tools: $(RUN)/python$(EXE)
 	$(RUN)/python -m venv $(VENV)/tools
-	$(VENV)/tools/bin/python -m pip install --quiet uv pip-audit
+	$(TOOLS)/python -m pip install --quiet pip-audit "sp-repo-review[cli]" twine uv
+	touch $@
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
-$(VENV)/bin/python:
+$(RUN)/python$(EXE):
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: $(VENV)/bin/python pyproject.toml
+$(VENV)/.demo: $(RUN)/python$(EXE) pyproject.toml
 	$(RUN)/python -m pip install --quiet --editable ".[cli]"
 	touch $@
 
@@ -137,6 +167,6 @@ $(VENV)/.docs: $(VENV)/.dev
 	$(RUN)/python -m pip install --quiet --editable ".[docs]"
 	touch $@
 
-$(VENV)/.dev: $(VENV)/bin/python pyproject.toml paper/pyproject.toml
+$(VENV)/.dev: $(RUN)/python$(EXE) pyproject.toml paper/pyproject.toml
 	$(RUN)/python -m pip install --quiet --editable ".[dev]" --editable paper
 	touch $@

@@ -3,6 +3,8 @@
 import ast
 import pathlib
 import re
+import runpy
+import sys
 import tomllib
 
 import pytest
@@ -135,3 +137,48 @@ def test_the_wheel_has_the_package_and_nothing_else():
 def test_the_citation_is_of_this_version():
     text = (ROOT / "CITATION.cff").read_text()
     assert f"\nversion: {imkpl.__version__}\n" in text
+
+
+def test_every_package_that_is_imported_is_declared():
+    # Named after what is imported, where that differs.
+    distributions = {"sklearn": "scikit-learn"}
+    own = set(sys.stdlib_module_names) | {"imkpl"}
+    imported = {
+        name.partition(".")[0]
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else names_in(node))
+    } - own
+    declared = {canonicalize_name(Requirement(text).name) for text in PROJECT["dependencies"]}
+    declared |= names_of(["all"])
+    assert {"numba", "threadpoolctl", "markupsafe"} <= imported
+    assert {canonicalize_name(distributions.get(name, name)) for name in imported} <= declared
+
+
+def names_in(node):
+    return [alias.name for alias in node.names]
+
+
+def test_the_conda_recipe_asks_for_what_pyproject_asks_for():
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text()
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    asked = {line.strip(" -").replace(" ", "") for line in run.splitlines()[1:]}
+    needs = [*map(Requirement, PROJECT["dependencies"]), *list_needs("cli")]
+    assert asked == {f"{need.name}{need.specifier}" for need in needs}
+    assert f"version: {imkpl.__version__}\n" in recipe
+    assert f'python_min: "{PROJECT["requires-python"].removeprefix(">=")}"' in recipe
+
+
+@pytest.mark.parametrize("home", ["", "https://example.org/somebody/imkpl"])
+def test_the_readme_of_a_package_index_has_no_relative_links(home):
+    pytest.importorskip("hatchling")
+    point_to = runpy.run_path(str(ROOT / "hatch_build.py"))["point_to"]
+    page = point_to(home, "v1", (ROOT / "README.md").read_text(encoding="utf-8"))
+    targets = re.findall(r"\]\(([^)]*)\)", page)
+    assert all(target.startswith("https://") for target in targets)
+    assert bool(targets) == bool(home)
+    assert "when not to use it" in page
+    for target in targets:
+        inside = re.sub(r"^.*/(?:blob|raw)/v1/", "", target)
+        assert (ROOT / inside).exists(), target

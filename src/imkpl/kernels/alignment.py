@@ -397,7 +397,7 @@ class GlobalAlignment(BaseKernelBank):
 
     def __post_init__(self) -> None:
         check_scales("GlobalAlignment", self.scales, "channel")
-        is_list = isinstance(self.views, tuple | list) and len(self.views) > 0
+        is_list = isinstance(self.views, tuple | list) and len(self.views) > 0  # type: ignore[redundant-expr]
         _require(
             is_list and set(self.views) <= set(VIEWS) and len(set(self.views)) == len(self.views),
             f"views={self.views!r}) must be a tuple of different names among {', '.join(VIEWS)}. "

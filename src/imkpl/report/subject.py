@@ -136,7 +136,7 @@ def read_subject(model: Any, X: Any, y: Any, train: tuple[Any, Any] | None) -> S
     held_out = Samples(evidence.samples, evidence.kernels, ids, labels)
     if train is None:
         return Subject(model, explanation, held_out, None)
-    if not isinstance(train, tuple | list) or len(train) != 2:
+    if not isinstance(train, tuple | list) or len(train) != 2:  # type: ignore[redundant-expr]
         raise ValueError(
             "train must be the pair (X_train, y_train) that the model was fitted to. Leave it out "
             "for a report without the training data."
