@@ -133,9 +133,14 @@ dist: $(RUN)/python$(EXE) $(VENV)/.tools
 	cd $(VENV)/dist && $(BIN)/imkpl demo
 	ls -l dist
 
-# What Scientific Python expects of a repository; exceptions and their reasons are in pyproject.toml.
+# What Scientific Python expects of a repository (exceptions and their reasons are in pyproject.toml),
+# and whether the workflow is safe and well formed.
 review: $(VENV)/.tools
 	$(TOOLS)/repo-review .
+	$(TOOLS)/zizmor --offline --quiet .github
+	$(TOOLS)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(TOOLS)/check-jsonschema --builtin-schema vendor.github-issue-forms $$(ls .github/ISSUE_TEMPLATE/*.yml | grep -v config)
+	$(TOOLS)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 # Everything before an upload, and the tag: `make release VERSION=0.1.0`. Nothing leaves this machine.
 release: $(VENV)/.tools
@@ -150,7 +155,7 @@ audit: $(VENV)/.tools
 
 $(VENV)/.tools: $(RUN)/python$(EXE)
 	$(RUN)/python -m venv $(VENV)/tools
-	$(TOOLS)/python -m pip install --quiet pip-audit "sp-repo-review[cli]" twine uv
+	$(TOOLS)/python -m pip install --quiet check-jsonschema pip-audit "sp-repo-review[cli]" twine uv zizmor
 	touch $@
 
 clean:
