@@ -83,6 +83,7 @@ HINTS: Mapping[tuple[type, str], Any] = {
     (Form, "names"): Labels | None,
     (Predictor, "ranges"): Numbers | None,
     (SeriesSet, "values"): Numbers,
+    (TableKernels, "fills"): Numbers,
     (Table, "values"): Numbers,
 }
 
@@ -683,6 +684,10 @@ def build_graph(found: dict[str, Any]) -> bytes:
     # (n_rows, n_support, n_kernels), then the same by prototypes.
     gaps = add("Mul", add("Sub", add("Unsqueeze", read, first), support), rates)
     values = add("Exp", add("Neg", add("Mul", gaps, gaps)))
+    # What is still missing is as similar as expected.
+    expected = np.transpose([one.get("expected", np.zeros(len(support))) for one in kernels])
+    if any("expected" in one for one in kernels):
+        values = add("Where", add("Unsqueeze", add("IsNaN", read), first), expected, values)
     parts = add("Mul", add("MatMul", mixes, values), weights)
     similarities = add("ReduceSum", parts, last, keepdims=0)
     logs = add("Mul", add("Add", similarities, bonuses), sharpness)

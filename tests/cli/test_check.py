@@ -185,3 +185,31 @@ def test_a_column_that_is_constant_for_stretches_of_a_log_may_name_persons(shell
     for other in (frame.sort_values("height"), frame.sample(frac=1, random_state=0)):
         other.to_csv(path, index=False)
         assert asked not in shell("check", path, "--target", "act").stdout
+
+
+def test_a_file_for_a_model_is_compared_with_its_training(shell, tmp_path):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X = X.assign(region=np.where(X["alcohol"] > 13, "north", "south"), kind=y)
+    X.to_csv(tmp_path / "wine.csv", index=False)
+    model, odd_file = tmp_path / "m.imkpl", tmp_path / "odd.csv"
+    names = ("region", "hue", "proline", "alcohol", "flavanoids")
+    fixed = ["--target", "kind", "--prototypes", 3, "--max-kernels", 5]
+    needed = [part for name in names for part in ("--require", name)]
+    shell("fit", tmp_path / "wine.csv", "--model", model, *fixed, *needed)
+    same = shell("check", model, tmp_path / "wine.csv")
+    assert (same.exit_code, "As training." in same.stdout) == (0, True)
+    odd = X.drop(columns="proline").assign(hue=X["hue"] * 100, alcohol=X["alcohol"] + 2)
+    odd.loc[::3, "region"] = "moon"
+    odd.loc[::5, ["flavanoids", "hue", "alcohol"]] = None
+    odd.to_csv(odd_file, index=False)
+    found = shell("check", model, odd_file, "--json")
+    assert found.exit_code == 1
+    findings = {one["kind"]: one for one in json.loads(found.stdout)["findings"]}
+    kinds = {"missing columns", "no answer", "units", "unknown categories", "shifted"}
+    assert set(findings) == kinds
+    assert findings["units"]["columns"] == ["hue"]
+    assert "about 100 times as large" in findings["units"]["text"]
+    assert "--not-measured proline" in shell.fails("predict", model, odd_file)
+    rows = shell.ask("predict", model, odd_file, "--not-measured", "proline")["rows"]
+    assert [one["prediction"] is None for one in rows[:6]] == [True, *[False] * 4, True]
+    assert "of the weight is missing" in rows[0]["note"]

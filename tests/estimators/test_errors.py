@@ -25,6 +25,10 @@ def test_missing_and_infinite_values(kind, value, words, iris):
     with pytest.raises(ValueError, match=f"Input X contains {words}"):
         kind("per_feature_gaussian").fit(X, iris.y)
     model = kind(**SMALL).fit(iris.X, iris.y)
+    if words == "NaN":
+        # A missing cell of a new sample says nothing.
+        assert np.isfinite(model.predict_proba(X)).all()
+        return
     with pytest.raises(ValueError, match=f"Input X contains {words}"):
         model.predict(X)
 

@@ -272,7 +272,10 @@ def test_values_that_training_does_not_have_are_named(patients):
     assert "smoker = pipe did not occur in training." in card["notes"]
     odd["marker"] = np.nan
     (card,) = read(model, odd, [0])
-    assert "Missing, 1 of 3 values that the model reads: marker." in card["notes"]
+    comparison = model.explain(X).comparison
+    share = comparison.weights[comparison.names.index("marker")]
+    note = f"Missing, 1 of 3 values that the model reads: marker ({share:.0%} of the weight)."
+    assert note in card["notes"]
 
 
 def test_words_name_the_cases_and_mark_differences(patients):

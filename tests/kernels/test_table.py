@@ -83,6 +83,12 @@ def test_laws(tables):
 )
 def test_laws_for_any_shape(n, m, missing, seed):
     train, new = make_rows(seed, n, missing=missing), make_rows(seed + 1, m, n_words=5)
+    # What a missing cell means was not learned where none was missing.
+    has_gaps = [any(row[i] is None for row in train) for i in range(len(train[0]))]
+    new = [
+        [train[0][i] if cell is None and not has_gaps[i] else cell for i, cell in enumerate(row)]
+        for row in new
+    ]
     X = read_table(train)
     # A column of missing words is numeric to the reader.
     new = read_table(new)[:, [0, 1, 3, 4]]

@@ -89,13 +89,16 @@ READING = {
     "numbers": "Read this column as numbers; may be repeated.",
     "eligible": "Column of yes and no: which rows may be shown in prototypes.",
     "missing": "A cell that means missing, such as -999; may be repeated.",
+    "not_measured": "The file lacks this column, which the model reads; may be repeated.",
     "by": "Measure each subgroup of rows with the same value in this column; may be repeated.",
     "separator": "Separator of cells: a character, or tab, comma, semicolon, space, pipe.",
 }
-NEW = ("id_column", "missing", "separator")
+NEW = ("id_column", "missing", "not_measured", "separator")
 # Parameters of these types become options: of a file to learn from, to measure on in subgroups, to
 # measure on, and without classes.
-TrainingFile: TypeAlias = Annotated[ReadOptions, tuple(name for name in READING if name != "by")]
+TrainingFile: TypeAlias = Annotated[
+    ReadOptions, tuple(name for name in READING if name not in ("by", "not_measured"))
+]
 MeasuredFile: TypeAlias = Annotated[ReadOptions, ("target", "by", *NEW)]
 LabelledFile: TypeAlias = Annotated[ReadOptions, ("target", *NEW)]
 NewFile: TypeAlias = Annotated[ReadOptions, NEW]

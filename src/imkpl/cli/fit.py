@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from imkpl._json import to_json
 from imkpl._writing import write_files
@@ -34,9 +35,11 @@ from imkpl.readers import InputError, ReadOptions, read_training_file
 from imkpl.readers.check import describe_columns, find_baseline
 from imkpl.readers.formats import count
 from imkpl.readers.read import DataFile
+from imkpl.readers.shifts import describe_distributions, find_gaps, find_shifts
 
 CHECK_EXAMPLES = """
 imkpl check data.csv --target class
+imkpl check m.imkpl new.csv
 imkpl check visits.csv --target diagnosis --group patient --missing -999 --categories ward
 """
 FIT_EXAMPLES = """
@@ -50,12 +53,24 @@ DEMO_EXAMPLES = "imkpl demo --folder somewhere"
 MAX_COLUMNS, MAX_FEATURES, MAX_ALIKE = 40, 20, 3
 
 
-def check(data: DataArgument, options: TrainingFile) -> Answer:
-    """Say how a file is read and what to correct in it, before a fit.
+def check(
+    data: DataArgument,
+    new: Annotated[
+        Path | None,
+        typer.Argument(help="A file for the model that is named before it.", show_default=False),
+    ] = None,
+    *,
+    options: TrainingFile,
+) -> Answer:
+    """Say how a file is read and what to correct in it, before a fit, or before a model reads it.
 
-    Nothing is written. The exit code is 0 if there is nothing to do, 1 if there are findings or if
-    the file cannot be read. imkpl fit takes the same options.
+    Of a file for a model, it finds columns that are missing, other units, unknown categories, and
+    values that are spread otherwise than in training. Nothing is written. The exit code is 0 if
+    there is nothing to do, 1 if there are findings or if the file cannot be read. imkpl fit takes
+    the same options.
     """
+    if new is not None:
+        return _check_new(data, new, options)
     with progress_bar("reading"):
         read = read_training_file(data, options)
     label, n_rows = find_baseline(read.y)
@@ -69,6 +84,31 @@ def check(data: DataArgument, options: TrainingFile) -> Answer:
     }
     has_task = any(one.needs_action for one in read.findings)
     return Answer(answer, _echo_check, INPUT_ERROR if has_task else 0)
+
+
+def _check_new(model: Path, data: Path, options: ReadOptions) -> Answer:
+    """What is unlike the training in a file for a model."""
+    estimator = models.load_model(model)
+    weights, known = models.weigh_columns(estimator)
+    rows = models.read_for_model(estimator, data, replace(options, not_measured=tuple(weights)))
+    samples = estimator.read_new(models.as_samples(estimator, rows))
+    missing = estimator.predictor_.find_missing(samples)
+    findings = [
+        *find_gaps(rows, weights, missing, estimator.max_missing),
+        *find_shifts(rows, known),
+    ]
+    answer = {"model": model, "file": data, "notes": rows.notes, "rows": len(rows)}
+    answer["findings"] = [asdict(one) for one in findings]
+    return Answer(answer, _echo_findings_of_new, INPUT_ERROR if findings else 0)
+
+
+def _echo_findings_of_new(answer: dict[str, Any]) -> None:
+    for one in answer["findings"]:
+        echo(f"* {one['text']}", f"  {one['advice']}")
+    found = (
+        f"{count(len(answer['findings']), 'finding')}." if answer["findings"] else "As training."
+    )
+    echo(f"{answer['rows']} rows compared with the training of {answer['model']}: {found}")
 
 
 def _echo_check(answer: dict[str, Any]) -> None:
@@ -251,6 +291,7 @@ def _learn(whole: DataFile, settings: Settings, file: str, options: ReadOptions)
         "folds": folds,
         "sites": by_site,
         "after": None if whole.later is None else after,
+        "distributions": describe_distributions(train.samples[models.list_live(model)]),
     }
     model.provenance_ = to_json(origin)
     if settings.stability is not None:

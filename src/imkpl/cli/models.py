@@ -17,6 +17,7 @@ from imkpl.readers import InputError, ReadOptions
 from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
 from imkpl.readers.formats import PARSERS, count
 from imkpl.readers.read import DataFile, ExpectedColumns, read_new_file
+from imkpl.readers.shifts import describe_distributions
 
 # These settings say how a fit runs, not what it learns.
 NOT_LEARNED = ("verbose", "n_jobs")
@@ -230,7 +231,14 @@ class Choice:
         (), "How frequent a class is where the model is used, such as sick=0.01; may be repeated."
     )
 
-    def read(self, classes: Any) -> dict[str, dict[Any, float] | None]:
+    max_missing: float | None = setting(
+        None,
+        "The largest part of the weight that a row may lack to get an answer. Usual: 0.5.",
+        min=0.0,
+        max=1.0,
+    )
+
+    def read(self, classes: Any) -> dict[str, Any]:
         """Parameters of the estimator; None for what is not said."""
         labels = {str(label): label for label in np.asarray(classes).tolist()}
         if self.threshold and len(labels) != 2:
@@ -241,7 +249,8 @@ class Choice:
         for label, share in _read_numbers("--threshold", self.threshold, labels, 1.0).items():
             costs[label] = (1 - share) / share
         prevalence = _read_numbers("--prevalence", self.prevalence, labels, 1.0)
-        return {"costs": costs or None, "prevalence": prevalence or None}
+        more = {} if self.max_missing is None else {"max_missing": self.max_missing}
+        return {"costs": costs or None, "prevalence": prevalence or None, **more}
 
 
 def _read_numbers(
@@ -271,7 +280,7 @@ def load_at_costs(path: Path, choice: Choice) -> Any:
     """A model from a file; costs and prevalence that are given take the place of its own."""
     model = load_model(path)
     for name, value in choice.read(model.classes_).items():
-        if value:
+        if value is not None:
             model.set_params(**{name: value})
     return model
 
@@ -340,7 +349,8 @@ def _expected_columns(model: Any) -> ExpectedColumns:
     live = names if kind == "words" else tuple(names[i] for i in kernels.input_columns)
     columns = zip(live, getattr(kernels.samples, "columns", ()), strict=False)
     categories = {name: one.categories for name, one in columns if one.categories is not None}
-    return ExpectedColumns(names, live, categories, reads_missing=kind == "tables")
+    takes_missing = kind == "tables" or model._predictor.expected is not None
+    return ExpectedColumns(names, live, categories, reads_missing=takes_missing)
 
 
 def find_blank(model: Any, data: DataFile) -> Any:
@@ -348,6 +358,31 @@ def find_blank(model: Any, data: DataFile) -> Any:
     cells = data.samples.iloc[:, model._predictor.kernels.input_columns]
     is_blank = cells == 0 if input_kind(model) == "words" else cells.isna()
     return is_blank.all(axis=1).to_numpy()
+
+
+def list_live(model: Any) -> list[str]:
+    """The columns that a model reads, of those that have names."""
+    return list(_expected_columns(model).live)
+
+
+def weigh_columns(model: Any) -> tuple[dict[str, float], dict[str, Any]]:
+    """The weight of every column that a model reads, and its distribution in training."""
+    from pandas import DataFrame
+
+    known = find_origin(model).get("distributions")
+    if known is None:
+        known = describe_distributions(DataFrame(model.support_values_))
+    shares = model.feature_importances_[model._predictor.kernels.input_columns]
+    return dict(zip(list_live(model), shares.tolist(), strict=True)), known
+
+
+def find_refused(model: Any, data: DataFile, explanation: Any) -> dict[int, str]:
+    """Why rows get no answer."""
+    is_blank, missing = find_blank(model, data), explanation.missing
+    refused = np.flatnonzero(missing > explanation.max_missing).tolist()
+    found = {row: f"no answer: {missing[row]:.0%} of the weight is missing" for row in refused}
+    blank = np.flatnonzero(is_blank).tolist()
+    return found | dict.fromkeys(blank, "no evidence: no value that the model reads")
 
 
 def find_outside(explanation: Any) -> dict[int, list[str]]:

@@ -76,8 +76,8 @@ def predict(
 
     Columns are matched by name: columns that the model does not know are ignored, and columns that
     it does not use may be missing. Novelty is 0 for a row like those in training and 1 for a row
-    like none of them. A row without any value that the model reads gets no class. If the file has
-    the classes, the accuracy is measured.
+    like none of them. Missing cells say nothing; a row that lacks more than half of the weight of
+    the features gets no class. If the file has the classes, the accuracy is measured.
     """
     estimator = models.load_at_costs(model, choice)
     target = models.find_origin(estimator).get("target")
@@ -126,15 +126,14 @@ def _format_csv(frame: Any, path: Path, style: tuple[str, str]) -> str:
 def _describe_predictions(model: Any, data: DataFile) -> dict[str, Any]:
     found = models.explain_rows(model, data)
     names = [str(label) for label in found.classes]
-    is_blank, outside = models.find_blank(model, data), models.find_outside(found)
+    refused, outside = models.find_refused(model, data, found), models.find_outside(found)
     predicted = np.array(found.predicted, dtype=object)
-    predicted[is_blank] = None
+    predicted[list(refused)] = None
     rows = []
     for row in range(len(data)):
         notes = ["unlike any in training"] * bool(found.is_novel[row]) + outside.get(row, [])
-        if is_blank[row]:
-            notes = ["no evidence: no value that the model reads"]
-        shares = [None] * len(names) if is_blank[row] else found.probabilities[row].tolist()
+        notes = [refused[row]] if row in refused else notes
+        shares = [None] * len(names) if row in refused else found.probabilities[row].tolist()
         rows.append(
             {
                 "id": data.ids[row],
@@ -202,6 +201,7 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
         ("unlike any", f"unlike any in training (novelty above {threshold:.2f})"),
         ("in training ", "with a value far outside the training range"),
         ("no evidence", "without a value that the model reads, thus without a class"),
+        ("no answer", "without a class, because they lack too much (see --max-missing)"),
     ):
         n = sum(start in row["note"] for row in rows)
         if n:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -55,6 +56,7 @@ from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import as_whole, list_some
 from imkpl.kernels import resolve_bank
+from imkpl.kernels.forms import read_named
 from imkpl.model.alternate import alternate
 from imkpl.model.cover import cover
 from imkpl.model.evidence import Evidence, collect_evidence
@@ -99,6 +101,7 @@ class BasePrototypeClassifier(
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "costs": [dict, None],
         "prevalence": [dict, None],
+        "max_missing": [Interval(Real, 0, 1, closed="both")],
         "require": ["array-like", None],
         "exclude": ["array-like", None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -129,6 +132,7 @@ class BasePrototypeClassifier(
         class_weight: Any = None,
         costs: Any = None,
         prevalence: Any = None,
+        max_missing: float = 0.5,
         require: Any = None,
         exclude: Any = None,
         max_iter: int = 20,
@@ -155,6 +159,7 @@ class BasePrototypeClassifier(
         self.class_weight = class_weight
         self.costs = costs
         self.prevalence = prevalence
+        self.max_missing = max_missing
         self.require = require
         self.exclude = exclude
         self.max_iter = max_iter
@@ -334,6 +339,9 @@ class BasePrototypeClassifier(
     def predict(self, X: Any, *, reject: bool = False) -> Any:
         """The class of every sample.
 
+        Of a data frame or of dicts, the features in use are enough, in any order. Missing cells say
+        nothing, and a sample that lacks more than `max_missing` of the weight gets None.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -345,15 +353,18 @@ class BasePrototypeClassifier(
         Returns
         -------
         array of shape (n_samples,)
-            Class labels; with ``reject=True`` an array of objects with None for abstentions.
+            Class labels; an array of objects, with None for abstentions, if there are any or with
+            ``reject=True``.
         """
-        if not reject:
-            best = np.argmax(self._decide(X), axis=1)
-            return self.classes_[best]
-        compared = self._compare(X)
-        scores = self._decider.score(compared.resemblances)
-        labels = self.classes_[np.argmax(scores, axis=1)].astype(object)
-        labels[compared.novelty > self.novelty_threshold_] = None
+        samples = self.read_new(X)
+        with limited_threads(self.n_jobs):
+            scores = self._blank_refused(samples, self._decider.decide(samples))
+        labels, is_refused = self.classes_[np.argmax(scores, axis=1)], np.isnan(scores[:, 0])
+        if reject:
+            is_refused |= self.novelty(X) > self.novelty_threshold_
+        if reject or is_refused.any():
+            labels = labels.astype(object)
+            labels[is_refused] = None
         return labels
 
     @by_partition
@@ -389,11 +400,11 @@ class BasePrototypeClassifier(
         Returns
         -------
         array of shape (n_samples, n_classes)
-            Rows sum to one, columns are ordered as `classes_`.
+            Rows sum to one, columns are ordered as `classes_`; NaN for samples that get no answer.
         """
         samples = self.read_new(X)
         with limited_threads(self.n_jobs):
-            scores = self._predictor.decide(samples)
+            scores = self._blank_refused(samples, self._predictor.decide(samples))
         return self._find_chances(scores)
 
     @by_partition
@@ -413,7 +424,9 @@ class BasePrototypeClassifier(
         array of shape (n_samples, n_classes), or (n_samples,) for two classes
             Scores; for two classes the second's minus the first's.
         """
-        scores = self._decide(X)
+        samples = self.read_new(X)
+        with limited_threads(self.n_jobs):
+            scores = self._blank_refused(samples, self._decider.decide(samples))
         return np.asarray(scores[:, 1] - scores[:, 0]) if self.classes_.size == 2 else scores
 
     @by_partition
@@ -536,6 +549,7 @@ class BasePrototypeClassifier(
             column_names=self._column_names,
             feature_evidence=self.kernel_evidence_[live],
             novelty_threshold=self.novelty_threshold_,
+            max_missing=self.max_missing,
             render=render,
         )
 
@@ -715,11 +729,20 @@ class BasePrototypeClassifier(
         with limited_threads(self.n_jobs):
             return self._predictor.compare(samples)  # type: ignore[no-any-return]
 
-    def _decide(self, X: Any) -> FloatArray:
-        """Class scores of samples."""
-        samples = self.read_new(X)
-        with limited_threads(self.n_jobs):
-            return self._decider.decide(samples)
+    def _blank_refused(self, samples: Any, scores: FloatArray) -> FloatArray:
+        """Scores, NaN for samples that lack too much of what the model reads; a warning says so."""
+        missing = self._predictor.find_missing(samples)
+        is_refused = missing > self.max_missing
+        if not is_refused.any():
+            return scores
+        warnings.warn(
+            f"{is_refused.sum()} of {missing.size} samples get no answer (None, or NaN): they lack "
+            f"more than {self.max_missing:.0%} of the weight of the features, sample "
+            f"{is_refused.argmax()} lacks {missing[is_refused.argmax()]:.0%}. Fill their cells, or "
+            "use set_params(max_missing=1) to have answers all the same.",
+            stacklevel=3,
+        )
+        return np.where(is_refused[:, np.newaxis], np.nan, scores)
 
     def _find_chances(self, scores: FloatArray) -> FloatArray:
         """Probabilities, from scores without head starts."""
@@ -757,7 +780,7 @@ class BasePrototypeClassifier(
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
         refuse_partitions(X, "This method")
-        return self._predictor.kernels.read(X, self._form)[0]
+        return read_named(self._predictor.kernels, X, self._form)
 
     def _read_training(self, X: Any, y: ArrayLike, **metadata: Any) -> TrainingData:
         """What was given to `fit`, as the model sees it."""

@@ -32,6 +32,8 @@ from imkpl.model.voters import count_votes
 
 # Maximum number of samples beside the landmarks that take part in the calibration.
 MAX_CALIBRATION = 20_000
+# Maximum number of samples over which similarities are averaged.
+MAX_EXPECTED = 1000
 # Up to this number of distinct samples all get codes, above it landmarks only.
 MAX_CODED = 100_000
 
@@ -117,7 +119,7 @@ def build_predictor(
         class_shares=prototypes @ np.eye(data.classes.size)[data.labels],
         sparsity=code_sparsity,
     )
-    return Predictor(
+    predictor = Predictor(
         kernels=kernels.narrowed(),
         weights=weights[live],
         rows=data.rows[support],
@@ -127,6 +129,26 @@ def build_predictor(
         votes=count_votes(problem, state) if problem.settings.has_votes else None,
         ranges=(bound.whole or bound).kernels.select(live).ranges(),
     )
+    return replace(predictor, expected=find_expected(bound, predictor))
+
+
+def find_expected(bound: BoundData, predictor: Predictor) -> FloatArray | None:
+    """How similar the support is on average to the training part, by the kernel of each column.
+
+    A missing cell then adds to every score what that column adds on average: nothing is said.
+    """
+    if not predictor.kernels.reads_cells:
+        return None
+    weight = bound.data.sample_weight
+    rows = np.linspace(0, weight.size - 1, min(weight.size, MAX_EXPECTED)).round().astype(np.intp)
+    shares = weight[rows] / weight[rows].sum()
+
+    def average(samples: Any, shares: FloatArray) -> FloatArray:
+        inner = predictor.kernels.cross(samples).flattened(predictor.weights)[0]
+        return np.array([shares @ inner.evaluate(index) for index in range(inner.n_kernels)])[None]
+
+    found = map_blocks(bound, predictor, rows, average, shares)
+    return np.asarray(np.concatenate([parts for _, parts in found]).sum(axis=0).T)
 
 
 def find_support(state: State) -> IntArray:

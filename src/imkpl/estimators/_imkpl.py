@@ -114,6 +114,11 @@ class IMKPL(BasePrototypeClassifier):
         the rest as they do in training. By default all are as frequent as in training, whatever
         `class_weight` is. Read when predicting, and only with ``decision="votes"``: probabilities
         follow, and so do answers.
+    max_missing : float, default=0.5
+        The largest part of the weight that a new sample may lack to get an answer, from 0 to 1. A
+        missing cell says nothing: its kernel is as similar as training samples are on average.
+        Cells of columns that had gaps in training do not count; what a gap means was learned. Read
+        when predicting.
     require, exclude : list of str or int, default=None
         Features that must have a weight, and features that must have none, by their names or
         numbers (kernels, where these read several features). Excluded features have no part in the

@@ -310,7 +310,8 @@ def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
     similarities, resemblances, _ = explanation.evidence.compared
     nearest = np.maximum(similarities, similarities - resemblances).max(axis=1)
     is_blank = [comparison.is_blank(comparison.pick(explanation.cells(i))) for i in rows.tolist()]
-    words[(nearest < LEAST_SIMILARITY) | is_blank] = "no evidence"
+    is_refused = explanation.missing > explanation.max_missing
+    words[(nearest < LEAST_SIMILARITY) | is_blank | is_refused] = "no evidence"
     return words
 
 
@@ -322,6 +323,11 @@ def _describe_doubt(word: str, one: Explanation, comparison: Comparison, cells: 
         return (
             f"All that the model reads is {comparison.absence}: {one.predicted[0]} is what it "
             "says without any evidence."
+        )
+    if one.missing[0] > one.max_missing:
+        return (
+            f"No answer: {percent(float(one.missing[0]))} of the weight is missing, more than "
+            f"{percent(one.max_missing)}. {one.predicted[0]} is a guess (max_missing=1 allows it)."
         )
     if word == "no evidence":
         rest = "only their bonuses decide" if one.decision == "votes" else "nothing decides"
@@ -357,10 +363,11 @@ def _write_notes(
             low, high = (show_cell(float(limit)) for limit in limits)
             yield f"{name} = {show_cell(cell)} is {where} all training values ({low} to {high})."
     missing = [name for name, cell in zip(comparison.names, cells, strict=True) if cell is None]
+    share = float(sum(comparison.weights[i] for i, cell in enumerate(cells) if cell is None))
     if comparison.has_cells and missing and not comparison.is_blank(cells):
         yield (
             f"Missing, {len(missing)} of {len(cells)} values that the model reads: "
-            f"{list_some(missing, MOST_NAMED)}."
+            f"{list_some(missing, MOST_NAMED)} ({percent(share)} of the weight)."
         )
     if one.code_disagrees[0] and doubt != "no evidence":
         most = one.classes[one.code_shares[0].argmax()]
@@ -467,7 +474,7 @@ class Comparison:
     def compare(self, one: Any) -> tuple[FloatArray, FloatArray]:
         """Similarities of a sample to prototypes by kernel, and to support samples by feature."""
         n_prototypes = self.predictor.mixes.shape[0]
-        values = self.kernels.cross(one).compare_mixes(self._sides)[0] * self.predictor.weights
+        values = self.predictor.cross(one).compare_mixes(self._sides)[0] * self.predictor.weights
         return values[:n_prototypes], (values[n_prototypes:] @ self.owners) / self.weights
 
     @cached_property

@@ -63,6 +63,8 @@ class Explanation:
         How sure it is that each of them tells the classes apart better than chance, from 0 to 1.
     novelty_threshold : float
         99 % of the training samples have at most this novelty.
+    max_missing : float
+        Samples that lack a larger part of the weight get no answer.
     render : callable, optional
         Shows a sample on cards, as text, HTML, or the bytes of an image.
     shown : list of lists, optional
@@ -98,6 +100,7 @@ class Explanation:
     column_names: tuple[str, ...]
     feature_evidence: FloatArray
     novelty_threshold: float
+    max_missing: float = 1.0
     render: Callable[[Any], Any] | None = None
     shown: list[list[Any]] | None = None
     units: Any = None
@@ -204,6 +207,11 @@ class Explanation:
     def is_novel(self) -> BoolArray:
         """Whether the novelty of each sample exceeds `novelty_threshold`."""
         return np.asarray(self.novelty > self.novelty_threshold)
+
+    @property
+    def missing(self) -> FloatArray:
+        """The part of the weight that each sample has no cells for."""
+        return self.evidence.predictor.find_missing(self.evidence.samples)
 
     def contributions(self, index: int) -> FloatArray:
         """The table that adds up to the class scores of one sample.

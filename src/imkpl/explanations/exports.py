@@ -14,6 +14,7 @@ from imkpl.tables import MISSING_TEXTS
 if TYPE_CHECKING:
     from imkpl.explanations.explanation import Explanation
     from imkpl.kernels import Kernels
+    from imkpl.model.predictor import Predictor
 
 # What a portable model is; the version rises when entries change their meaning.
 FORMAT, VERSION = "imkpl portable model", 2
@@ -241,7 +242,8 @@ def describe_model(explanation: Explanation) -> dict[str, Any]:
         "sharpness": votes.sharpness,
         "novelty_threshold": explanation.novelty_threshold,
         "sparsity": encoder.sparsity,
-        "takes_missing": kernels.input_kind == "tables",
+        "takes_missing": predictor.expected is not None or kernels.input_kind == "tables",
+        "max_missing": explanation.max_missing,
         "missing_texts": sorted(MISSING_TEXTS),
         "features": [
             {
@@ -260,6 +262,7 @@ def describe_model(explanation: Explanation) -> dict[str, Any]:
         "kernels": [
             {"feature": owners[kernel], "weight": weights[kernel]}
             | _describe_kernel(inner, kernel, groups[kernel] == features.first[owners[kernel]])
+            | _describe_gap(predictor, inner, kernel)
             for kernel in range(inner.n_kernels)
         ],
         "support": [
@@ -293,3 +296,14 @@ def _describe_kernel(kernels: Kernels, index: int, is_first: bool) -> dict[str, 
     # Where only this kernel reads the column, the cell says whether it is missing.
     is_cell = rule["kind"] == "missing" and is_first
     return {**rule, "kind": "category"} if is_cell else rule
+
+
+def _describe_gap(predictor: Predictor, kernels: Kernels, index: int) -> dict[str, Any]:
+    """How similar the support is to a missing cell, unless training says what one means."""
+    rule, words = kernels.rule(index) or {}, kernels.vocabularies()
+    is_known = (
+        "fill" in rule or rule["kind"] == "missing" or (words and None in (words[index] or ()))
+    )
+    if predictor.expected is None or is_known:
+        return {}
+    return {"expected": predictor.expected[:, index]}

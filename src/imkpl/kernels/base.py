@@ -147,6 +147,8 @@ class Kernels(ABC):
     # part; kernels with one of these are not rescaled.
     has_unit_diagonal: bool = False
     has_unit_norms: bool = False
+    # Whether every kernel reads one cell, without which the others still say something.
+    reads_cells: bool = False
     # How many kernels a model keeps at most unless the user says so; None for any number.
     most_kernels: int | None = None
     # How many samples a prototype is made of unless the user says so; None for any number.
@@ -365,6 +367,15 @@ class Kernels(ABC):
         """A function of the listed samples, `step` of them at a time, with their places."""
         raise NotImplementedError
 
+    @property
+    def gaps(self) -> BoolArray | None:
+        """Which kernels, (n_rows, n_kernels), have no cell to read; None if all have one."""
+        return None
+
+    def expecting(self, expected: FloatArray) -> Kernels:
+        """The same kernels, with these values, (n_columns, n_kernels), where there are `gaps`."""
+        return self
+
     # Samples: how they are read, which of them are equal, how they are shown
 
     @classmethod
@@ -581,6 +592,8 @@ class WrappedKernels(Kernels):
     kernel_names = inside("kernel_names")
     map_samples = inside("map_samples")
     read = inside("read")
+    reads_cells = inside("reads_cells")
+    gaps = inside("gaps")
     values = inside("values")
     numbers = inside("numbers")
     ranges = inside("ranges")
@@ -599,6 +612,7 @@ class WrappedKernels(Kernels):
     local = rewrap("local")
     in_single_precision = rewrap("in_single_precision")
     stretched = rewrap("stretched")
+    expecting = rewrap("expecting")
 
     def around(self, kernels: Kernels) -> Self:
         """The same around other kernels."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from imkpl._checks import LARGEST, quote, require, shorten
 from imkpl._typing import FloatArray, IntArray
-from imkpl.tables import as_frame, refuse_dates
+from imkpl.tables import Column, Table, as_frame, refuse_dates
 
 # How numpy and scikit-learn put it when they meet a missing cell or text among numbers.
 NOT_NUMBERS = re.compile(r"Input X contains NaN|could not convert string|NAType")
@@ -137,6 +137,51 @@ def read_few(X: Any, form: Form) -> FloatArray | None:
         return None
     is_table = X.ndim == 2 and 0 < X.size <= FEW_CELLS and X.shape[1] == form.n_features
     return np.ascontiguousarray(X) if is_table and np.isfinite(X).all() else None
+
+
+def read_named(kernels: Any, X: Any, form: Form) -> Any:
+    """New samples as kernels read them; of named columns those in use, in any order, are enough."""
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):
+        # One sample, or columns of several.
+        is_one = all(np.ndim(cells) == 0 for cells in X.values())
+        rows = [tuple(X.values())] if is_one else zip(*X.values(), strict=True)
+        X = [dict(zip(X, row, strict=True)) for row in rows]
+    is_table = kernels.input_kind in ("columns", "tables", "vectors", "words")
+    frame = as_frame(X) if is_table and form.names is not None and hasattr(X, "columns") else None
+    if frame is None or frame.columns == form.names.tolist():
+        return kernels.read(X, form)[0]
+    used, n_features = kernels.input_columns, len(form.names)
+    if used is None or kernels.input_kind == "words":
+        # Samples are compared whole, or by their length, which is that of all columns.
+        used = np.arange(n_features)
+    names, given = form.names[used], set(frame.columns)
+    lacking = [name for name in names if name not in given]
+    if lacking:
+        unknown = [name for name in frame.columns if name not in set(form.names)]
+        others = f" Columns that it does not know: {_list_some(unknown)}." if unknown else ""
+        raise ValueError(
+            f"X lacks {_list_some(lacking)}, expected the {len(names)} columns that the model "
+            f"reads.{others} Correct the names; if it was not measured, add it with missing cells: "
+            f"X[{str(lacking[0])!r}] = float('nan')."
+        )
+    known = replace(form, n_features=len(names), names=names)
+    samples = kernels.read(frame.select(names.tolist()).to_native(), known)[0]
+    return samples if len(names) == n_features else widen(samples, used, n_features)
+
+
+def _list_some(names: Sequence[Any]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(quote(str(name)) for name in names[:5]) + more
+
+
+def widen(samples: Any, used: IntArray, n_features: int) -> Any:
+    """Samples in some of the columns, with others that nothing reads."""
+    values = np.zeros((len(samples), n_features))
+    values[:, used] = getattr(samples, "values", samples)
+    if not isinstance(samples, Table):
+        return values
+    columns = dict(zip(used.tolist(), samples.columns, strict=True))
+    return Table(values, tuple(columns.get(i, Column(f"x{i}")) for i in range(n_features)))
 
 
 def ordered_records(X: Any, form: Form, absent: Any) -> tuple[Any, Form]:

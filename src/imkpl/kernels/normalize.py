@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from imkpl._checks import find_places, require
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     Kernels,
@@ -122,6 +122,38 @@ class NormalizedKernels(WrappedKernels):
     def check(self, form: Form) -> None:
         super().check(form)
         require(self.others_inverse is None, "there are norms of other samples")
+
+
+@dataclass(frozen=True, eq=False)
+class GappedKernels(WrappedKernels):
+    """Kernels between new samples and others; a sample without a cell is as similar as expected."""
+
+    expected: FloatArray  # (n_others, n_kernels)
+
+    cells = inside("cells")
+
+    @cached_property
+    def gaps(self) -> BoolArray:
+        found = self.kernels.gaps
+        return np.zeros((self.shape[0], self.n_kernels), bool) if found is None else found
+
+    def evaluate(self, index: int) -> FloatArray:
+        values = self.kernels.select([index]).combine_few(np.ones(1))
+        return np.where(self.gaps[:, [index]], self.expected[:, index], values)
+
+    def combine(self, weights: ArrayLike) -> FloatArray:
+        return self.combine_few(self.check_weights(weights))
+
+    def combine_few(self, weights: FloatArray) -> FloatArray:
+        total, rows = self.kernels.combine_few(weights), self.gaps.any(axis=1)
+        if rows.any():
+            parts = (weights[i] * self.evaluate(i)[rows] for i in range(self.n_kernels))
+            total[rows] = sum(parts)
+        return total
+
+    def select(self, indices: ArrayLike) -> Self:
+        chosen = np.atleast_1d(find_places(indices, self.n_kernels))
+        return replace(self, kernels=self.kernels.select(chosen), expected=self.expected[:, chosen])
 
 
 def gathered(name: str) -> Any:

@@ -17,6 +17,7 @@ from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     ColumnwiseKernels,
+    Kernels,
     check_pairs,
     check_rows,
     check_sample_weight,
@@ -35,6 +36,7 @@ from imkpl.kernels.forms import (
     read_few,
     validate_numbers,
 )
+from imkpl.kernels.normalize import GappedKernels
 from imkpl.kernels.sources import (
     BlockSamples,
     ColumnSource,
@@ -97,7 +99,9 @@ class VectorInput:
             return few, form
         X = open_source(X) if cls.input_kind == "columns" else X
         if not isinstance(X, ColumnSource):
-            return validate_numbers(*ordered_records(X, form, None), order=cls.order)
+            is_read_by_columns = cls.input_kind == "columns" and form.n_features is not None
+            more: Any = {"ensure_all_finite": "allow-nan"} if is_read_by_columns else {}
+            return validate_numbers(*ordered_records(X, form, None), order=cls.order, **more)
         samples = RowBlocks.of(X) if has_row_blocks(X) else X
         if form.n_features is None:
             samples = samples.summarized() if isinstance(samples, RowBlocks) else samples
@@ -135,13 +139,16 @@ class GaussianKernels(ColumnwiseKernels):
 
     precision: str = "float64"  # of `combine`
 
-    has_unit_diagonal = True
+    has_unit_diagonal = reads_cells = True
 
     def in_single_precision(self) -> Self:
         return replace(self, precision="float32")
 
     def stretched(self, factors: FloatArray) -> Self:
         return replace(self, rates=self.rates / np.sqrt(factors))
+
+    def expecting(self, expected: FloatArray) -> Kernels:
+        return self if self.gaps is None else GappedKernels(self, expected)
 
     def check(self, form: Form) -> None:
         super().check(form)
@@ -262,9 +269,15 @@ class FeatureKernels(VectorInput, GaussianKernels):
     def has_bandwidths(self) -> BoolArray:
         return np.ones(self.n_kernels, dtype=bool)
 
+    @property
+    def gaps(self) -> BoolArray | None:
+        is_array = isinstance(self.samples, np.ndarray)
+        found = np.isnan(self.samples[:, self.columns]) if is_array else np.zeros(0, dtype=bool)
+        return found if found.any() else None
+
     def cells(self, row: int) -> list[Any] | None:
         values = take_samples(self.samples, [row])[:, self.columns]
-        return np.asarray(values[0], dtype=np.float64).tolist()  # type: ignore[no-any-return]
+        return [None if np.isnan(value) else float(value) for value in values[0]]
 
     def rule(self, index: int) -> dict[str, Any]:
         return {"kind": "number", "rate": float(self.rates[index])}

@@ -74,7 +74,7 @@ class TableKernels(GaussianKernels):
     """Kernels on columns of tables, computed as Gaussian kernels on columns of numbers."""
 
     is_mark: BoolArray  # whether a kernel compares only if the cell is missing
-    fills: FloatArray  # the number that stands for a missing one
+    fills: FloatArray  # the number that stands for a missing one; NaN if none was in training
     categories: tuple[Vocabulary | None, ...]  # those in training; None for numbers, marks
 
     input_kind: ClassVar[str] = "tables"
@@ -89,6 +89,7 @@ class TableKernels(GaussianKernels):
     contract_rows = inside("contract_rows", "features")
     contract_pairs = inside("contract_pairs", "features")
     pairs = inside("pairs", "features")
+    gaps = inside("gaps", "features")
 
     @cached_property
     def features(self) -> FeatureKernels:
@@ -194,7 +195,8 @@ class TableKernels(GaussianKernels):
             return {**found, "kind": "missing"}
         if self.categories[index] is not None:
             return {**found, "kind": "category"}
-        return {**found, "fill": float(self.fills[index])}
+        fill = float(self.fills[index])
+        return found if np.isnan(fill) else {**found, "fill": fill}
 
     def check(self, form: Form) -> None:
         super().check(form)
@@ -219,10 +221,11 @@ class PerColumn(BaseKernelBank):
 
     * A missing number is taken for the weighted median of its column in the training part. The
       bandwidth of the column is learned from the numbers that are there.
-    * A missing category is a category of its own; in a column without missing cells in training it
-      is like one that was not seen.
+    * A missing category is a category of its own.
     * Every column with missing cells in the training part gets one more kernel, "`name` is
       missing": 1 for two cells that are both missing or both there, 0 otherwise.
+    * In a column without missing cells in the training part, a missing cell of a new sample says
+      nothing: it is as similar to a training sample as the training samples are on average.
 
     A category that was not seen in training is like no training sample: its similarity is 0. A
     column that is constant in the training part, also one without any cell, gets the constant
@@ -250,7 +253,7 @@ class PerColumn(BaseKernelBank):
         is_category = np.array([column.categories is not None for column in samples.columns])
         is_missing = np.isnan(samples.values[used])
         n_columns = samples.shape[1]
-        roots, fills = np.zeros(n_columns), np.zeros(n_columns)
+        roots, fills = np.zeros(n_columns), np.full(n_columns, np.nan)
         vocabularies: list[Vocabulary | None] = [None] * n_columns
         whole = np.flatnonzero(~is_category & ~is_missing.any(axis=0))
         # All at once and with the weights as given, as PerFeatureGaussian does: to the last bit.
@@ -266,8 +269,8 @@ class PerColumn(BaseKernelBank):
                 continue
             seen = np.flatnonzero(~is_missing[:, column])
             values = table.values[seen, column]
-            if seen.size:
-                fills[column] = weighted_median(values, shares[seen])
+            if seen.size < len(table):
+                fills[column] = weighted_median(values, shares[seen]) if seen.size else 0.0
             if 0 < seen.size < len(table):
                 roots[column] = root_mean_squared_difference(values[:, np.newaxis], shares[seen])[0]
         marked = np.flatnonzero(is_missing.any(axis=0))
@@ -302,7 +305,13 @@ def _encode_categories(
         distinct, group = np.unique(table.values[:, column], return_inverse=True)
         _require_categories(table, column, vocabulary)
         shown = [table.columns[column].show(number) for number in distinct]
-        codes = [places.setdefault(category, len(places)) for category in shown]
+        codes = [
+            # Where no cell was missing in training, a missing one says nothing.
+            np.nan
+            if category is None and None not in places
+            else places.setdefault(category, len(places))
+            for category in shown
+        ]
         encoded.append(np.array(codes, dtype=np.float64)[group.ravel()])
     return encoded
 

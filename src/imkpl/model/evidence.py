@@ -40,11 +40,11 @@ class Evidence:
     @cached_property
     def kernels(self) -> Kernels:
         """The kernels between all samples and the support, whose cells can be shown."""
-        return self.predictor.kernels.cross(self.samples)
+        return self.predictor.cross(self.samples)
 
     def compare(self, rows: IntArray) -> Kernels:
         """The kernels between some samples and the support."""
-        return self.predictor.kernels.cross(take_samples(self.samples, rows))
+        return self.predictor.cross(take_samples(self.samples, rows))
 
     @property
     def base_scores(self) -> FloatArray:

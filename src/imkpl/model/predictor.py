@@ -23,6 +23,8 @@ BLOCK_ROWS = 4096
 FORBIDDEN = -10.0
 # A number is far from those in training at this part of their range beyond it.
 FAR = 0.75
+# Of a sample that has less than this part of the weight, nothing is known.
+SMALLEST_REST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +84,9 @@ class Predictor:
     # (n_columns, 2): the least and the largest number in training of the columns that are read, NaN
     # for columns without numbers
     ranges: FloatArray | None = None
+    # (n_support, n_kernels): mean similarity to the training part, of the kernels that these are
+    # made of; None where a missing cell cannot be left out
+    expected: FloatArray | None = None
 
     @cached_property
     def voting(self) -> sp.csr_array:
@@ -110,13 +115,46 @@ class Predictor:
 
     def compare_block(self, X: Any) -> Compared:
         """Inner products of samples and prototypes, and the novelty of samples."""
-        kernels = self.kernels.cross(X)
+        kernels = self.cross(X)
         kernel = kernels.combine_few(self.weights)
-        novelty = np.where(self.find_far(kernels).any(axis=1), 1.0, find_novelty(kernel))
+        nearness = self.find_nearness(kernels, kernel)
+        novelty = np.where(self.find_far(kernels).any(axis=1), 1.0, find_novelty(nearness))
         similarities = np.ascontiguousarray((self.mixes @ kernel.T).T)
         if self.contrasts.nnz == 0:
             return Compared(similarities, similarities, novelty)
         return Compared(similarities, np.ascontiguousarray((self.voting @ kernel.T).T), novelty)
+
+    def cross(self, X: Any) -> Kernels:
+        """The kernels between samples and the support; missing cells are as alike as expected."""
+        kernels = self.kernels.cross(X)
+        if self.expected is not None:
+            return kernels.expecting(self.expected)
+        if kernels.gaps is not None:
+            raise ValueError(
+                f"Sample {int(np.argmax(kernels.gaps.any(axis=1)))} has a missing value, expected "
+                "all that the model reads: it is from a file that an earlier version wrote. Fit "
+                "it again, or fill the cell."
+            )
+        return kernels
+
+    def find_missing(self, X: Any) -> FloatArray:
+        """The part of the weight that each sample has no cells for."""
+        missing = self._weigh_gaps(self.kernels.cross(X))
+        return np.zeros(len(X)) if missing is None else np.asarray(missing.sum(axis=1))
+
+    def _weigh_gaps(self, kernels: Kernels) -> FloatArray | None:
+        """The weight of every cell that is missing; None if all are there."""
+        if kernels.gaps is None:
+            return None
+        return np.asarray(kernels.gaps * kernels.flattened(self.weights)[1])
+
+    def find_nearness(self, kernels: Kernels, kernel: FloatArray) -> FloatArray:
+        """The combined kernel by the cells that samples have, as if these were all."""
+        missing = self._weigh_gaps(kernels)
+        if missing is None or self.expected is None:
+            return kernel
+        rest = np.maximum(1.0 - missing.sum(axis=1, keepdims=True), SMALLEST_REST)
+        return np.asarray((kernel - missing @ self.expected.T) / rest)
 
     def find_far(self, kernels: Kernels) -> BoolArray:
         """Which numbers, (n_samples, n_columns), are far outside of those in training."""
@@ -128,7 +166,7 @@ class Predictor:
 
     def kernel(self, X: Any) -> FloatArray:
         """The combined kernel between samples and the support."""
-        return self.kernels.cross(X).combine_few(self.weights)
+        return self.cross(X).combine_few(self.weights)
 
     def encode_compared(self, compared: Compared) -> Encoding:
         """Code samples that were compared with the prototypes."""
@@ -168,6 +206,10 @@ class Predictor:
             columns = self.kernels.input_columns
             is_right = columns is not None and self.ranges.shape == (columns.size, 2)
             require(is_right, "there is not one range per column")
+        if self.expected is not None:
+            n_kernels = self.kernels.flattened(self.weights)[0].n_kernels
+            is_right = self.expected.shape == (n_support, n_kernels)
+            require(is_right, "there is not one expected value per support sample and kernel")
 
 
 def find_novelty(kernel: FloatArray) -> FloatArray:

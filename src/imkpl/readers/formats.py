@@ -88,6 +88,8 @@ class ReadOptions:
         Columns to read as categories, or as numbers.
     missing : tuple of str
         Cells that mean a missing value, such as "-999".
+    not_measured : tuple of str
+        Columns that a file for a model may lack: their cells are missing.
     known_names : tuple of str
         Columns that the file should have; a first line with one of them is a header.
 
@@ -111,6 +113,7 @@ class ReadOptions:
     categories: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    not_measured: tuple[str, ...] = ()
     known_names: tuple[str, ...] = ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -203,10 +204,12 @@ def read_new_file(
     else:
         roles.require_column(list(frame.columns), identifier, path.name, "--id")
     ids = _name_rows(raw, frame, identifier)
-    notes += _compare_columns(path.name, list(frame.columns), expected, used | {identifier})
+    notes += _compare_columns(path.name, list(frame), expected, used | {identifier}, options)
+    absent = [name for name in expected.live if name not in frame.columns]
+    frame = frame.assign(**dict.fromkeys(absent, np.nan))
     # The model does not look at the values of columns that are not live.
     columns = dict.fromkeys(expected.names, np.zeros(len(frame)))
-    named = _keep_names(raw, frame, [*options.by, *expected.categories])
+    named = _keep_names(raw, frame, {*options.by, *expected.categories}.difference(absent))
     for name in expected.live:
         if name in expected.categories:
             known = expected.categories[name]
@@ -220,6 +223,7 @@ def read_new_file(
         ids,
         target,
         tuple(notes),
+        dropped=dict.fromkeys(absent, "not in the file"),
         subgroups=_read_subgroups(named, options.by, path.name),
         style=raw.style,
     )
@@ -357,15 +361,21 @@ def _keep_columns(
 
 
 def _compare_columns(
-    file: str, given: list[str], expected: ExpectedColumns, used: set[Any]
+    file: str,
+    given: list[str],
+    expected: ExpectedColumns,
+    used: set[Any],
+    options: ReadOptions,
 ) -> list[str]:
     """Raise if a needed column is missing; a note about those that are not part of the model."""
     present = set(given)
-    needed = [name for name in expected.live if name not in present]
-    if needed:
+    lacking = [name for name in expected.live if name not in present]
+    needed = [name for name in lacking if name not in options.not_measured]
+    if needed or (lacking and not expected.reads_missing):
         raise InputError(
             f"{file} lacks {count(len(needed), 'column')} that the model reads: "
-            f"{list_names(needed)}. Add or rename columns. {roles.list_columns(given)}"
+            f"{list_names(needed)}. Add or rename columns, or say that it was not measured: "
+            f"--not-measured {shlex.quote(needed[0])}. {roles.list_columns(given)}"
         )
     extra = [name for name in given if name not in used]
     said = f"Column{'s' * (len(extra) > 1)} {list_names(extra)} ignored: not part of the model."
@@ -401,8 +411,8 @@ def _read_numbers(
     if is_missing.any() and not reads_missing:
         raise InputError(
             f"{where} has no number in {count(int(is_missing.sum()), 'row')} (first: row "
-            f"{ids[int(np.argmax(is_missing))]}), but the model was fitted to complete numbers. "
-            "Fill the cells, leave out the rows, or fit again with --allow-missing."
+            f"{ids[int(np.argmax(is_missing))]}), but the model cannot do without. Fill the cells, "
+            "leave out the rows, or fit again."
         )
     return read.values
 

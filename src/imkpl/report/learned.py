@@ -284,6 +284,8 @@ def describe_map(subject: Subject) -> dict[str, Any]:
 
     most = MOST_SERIES if subject.kind == "series" else MOST_POINTS
     held_out = choose_rows(subject, most if subject.train is None else most // 2)
+    # Without some of its values, a sample has no place among the others.
+    held_out = held_out[subject.explanation.missing[held_out] == 0]
     # Similarities among held-out samples are unknown if they were given.
     parts = [] if subject.kind == "similarities" else [(subject.held_out, held_out)]
     if subject.train is not None:

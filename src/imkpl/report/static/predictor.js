@@ -30,7 +30,8 @@ const imkplPredictor = (() => {
     for (const kernel of model.kernels) {
       if (kernel.feature !== feature) continue;
       model.support.forEach((other, i) => {
-        found[i] += kernel.weight * compareCells(kernel, cell, other.cells[feature]);
+        const isGap = cell === null && kernel.expected;
+        found[i] += kernel.weight * (isGap ? kernel.expected[i] : compareCells(kernel, cell, other.cells[feature]));
       });
     }
     return found;
@@ -137,12 +138,25 @@ const imkplPredictor = (() => {
     return `${isFar ? "far " : ""}${cell < low ? "below" : "above"}`;
   };
 
+  // The weight of kernels that miss their cell, and the likeness by the others alone.
+  const findGaps = (model, cells) =>
+    model.kernels.filter((kernel) => kernel.expected && cells[kernel.feature] === null);
+  const findNearest = (gaps, nearness) => {
+    const rest = Math.max(1 - sum(gaps.map((kernel) => kernel.weight)), 1e-9);
+    return Math.max(...nearness.map((value, i) => (value - sum(gaps.map((kernel) => kernel.weight * kernel.expected[i]))) / rest));
+  };
+
   const isBlank = (model, cells) =>
     cells.every((cell, i) => cell === null || (cell && model.features[i].kind === "flag"));
 
   const describeDoubt = (model, cells, answer, runnerUp, nearest, novelty, isFragile) => {
     if (isBlank(model, cells)) {
       return ["no evidence", `All that the model reads is missing: ${write(answer.label)} is what it says without any evidence.`];
+    }
+    const missing = sum(findGaps(model, cells).map((kernel) => kernel.weight));
+    if (missing > model.max_missing) {
+      const [share, most] = [missing, model.max_missing].map((one) => percent(one));
+      return ["no evidence", `No answer: ${share} of the weight is missing, more than ${most}. ${write(answer.label)} is a guess (max_missing=1 allows it).`];
     }
     if (nearest < LEAST_SIMILARITY) {
       return ["no evidence", "It resembles none of the prototypes: only their bonuses decide."];
@@ -175,7 +189,8 @@ const imkplPredictor = (() => {
     if (missing.length > 0 && !isBlank(model, cells)) {
       const more = missing.length > MOST_NAMED ? ` and ${missing.length - MOST_NAMED} more` : "";
       const named = missing.slice(0, MOST_NAMED).join(", ");
-      notes.push(`Missing, ${missing.length} of ${cells.length} values that the model reads: ${named}${more}.`);
+      const share = sum(model.kernels.filter((one) => cells[one.feature] === null).map((one) => one.weight));
+      notes.push(`Missing, ${missing.length} of ${cells.length} values that the model reads: ${named}${more} (${percent(share)} of the weight).`);
     }
     const amounts = model.classes.map(() => 0);
     model.prototypes.forEach((one, j) => { amounts[one.class] += code[j] * one.total; });
@@ -367,7 +382,7 @@ const imkplPredictor = (() => {
     const nearest = Math.max(...similarities, ...similarities.map((value, j) => value - resemblances[j]));
     const code = rebuild(model, similarities);
     const isFar = outside.some((where) => where?.startsWith("far"));
-    const novelty = isFar ? 1 : Math.min(1, Math.max(0, 1 - Math.max(...nearness)));
+    const novelty = isFar ? 1 : Math.min(1, Math.max(0, 1 - findNearest(findGaps(model, cells), nearness)));
     const [found, isFragile] = findChange(model, cells, resemblances, parts, alike, winner);
     const changed = (found?.features ?? []).map((one) => model.features.findIndex((feature) => feature.name === one.name));
     const rest = listRest(model, winner, runnerUp, { bonus, costs, several: margin - bonus - costs - sum(adds) });
