@@ -50,8 +50,8 @@ PERSON = re.compile(
 # most so many, is nearer by a factor than the next. Independent rows have such a gap rarely: with r
 # others nearer, its chance is (1 / factor) to the power of r times the dimension.
 GAP_SHARE, GAP_ROWS, PAIR_GAP, GAP = 0.7, 20, 3.0, 2.0
-# Rows that are compared for that, the fewest columns and the most.
-MAX_COMPARED, FEW_COLUMNS, MANY_COLUMNS = 1000, 3, 100
+# Rows that are compared for that, and with how many; the fewest columns and the most.
+MAX_COMPARED, MANY_ROWS, FEW_COLUMNS, MANY_COLUMNS = 1000, 5000, 3, 100
 # A column that is constant in so many rows that follow one another, on average, may name persons.
 ROWS_IN_TURN = 3
 STARTS_WITH_NUMBER = re.compile(r"[<>≤≥~=±]*\s*[+-]?[.,]?\d.*", re.DOTALL)
@@ -256,10 +256,10 @@ def _is_in_turns(codes: Any) -> bool:
 
 def _find_alike(columns: list[Any]) -> Any:
     """A row and those that are far nearer to it than the next, if most rows have such; else none."""
-    from sklearn.neighbors import NearestNeighbors
+    from scipy.spatial import KDTree
 
     some = np.linspace(0, len(columns) - 1, min(len(columns), MANY_COLUMNS)).astype(int)
-    columns = [columns[place][:MAX_ROWS].astype(float) for place in some]
+    columns = [columns[place][:MANY_ROWS].astype(float) for place in some]
     columns = [cells for cells in columns if np.isfinite(cells).all() and np.ptp(cells) > 0]
     if len(columns) < FEW_COLUMNS:
         return np.empty(0, dtype=int)
@@ -269,8 +269,7 @@ def _find_alike(columns: list[Any]) -> Any:
     if n_neighbors < 3:
         return np.empty(0, dtype=int)
     some = first[np.linspace(0, first.size - 1, min(first.size, MAX_COMPARED)).astype(int)]
-    search = NearestNeighbors(n_neighbors=n_neighbors).fit(X[first])
-    distances, places = search.kneighbors(X[some])
+    distances, places = KDTree(X[first]).query(X[some], n_neighbors)
     least = np.full(n_neighbors - 2, GAP)
     least[0] = PAIR_GAP
     is_gap = distances[:, 2:] > least * distances[:, 1:-1]
