@@ -75,7 +75,8 @@ project_copyright = "imkpl developers, BSD 3-Clause"
 
 def drop_outer_links(app: object, name: str, source: list[str]) -> None:
     """Links to files of the repository that are not on the site become plain text."""
-    outer = r"\[([^\]]+)\]\((?:\.\./)*(?:paper/|README|SECURITY|CONTRIBUTING|CITATION|GOVERNANCE|CODE_OF_CONDUCT|pyproject|\.github)[^)]*\)"
+    files = "README|SECURITY|CONTRIBUTING|CITATION|GOVERNANCE|CODE_OF_CONDUCT|pyproject"
+    outer = rf"\[([^\]]+)\]\((?:\.\./)*(?:paper/|{files}|\.github)[^)]*\)"
     source[0] = re.sub(outer, r"\1", source[0])
     if name == "changelog":
         text = (HERE.parent / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -73,7 +73,7 @@ PUBLIC = {
     "imkpl.cli": ["main"],
     "imkpl.readers": ["InputError", "ReadOptions", "read_training_file"],
     "imkpl.plots": [
-        "EmbeddingDisplay", "PathDisplay", "PrototypesDisplay",
+        "PathDisplay", "PrototypesDisplay",
     ],
     "imkpl.report": ["render_report", "summarize", "write_report"],
     "imkpl.series": ["SeriesSet", "align", "read_series", "resample"],

@@ -43,14 +43,11 @@ def series():
     return IMKPL("global_alignment", sparsity=3, n_prototypes=4).fit(X, y), X, y
 
 
-@pytest.fixture(params=["prototypes", "embedding"])
+@pytest.fixture(params=["prototypes"])
 def draw(request):
     """Every display as a function of model, samples and labels."""
     from imkpl import plots
 
     return {
         "prototypes": lambda m, X, y, **kw: plots.PrototypesDisplay.from_estimator(m, X, **kw),
-        "embedding": lambda m, X, y, **kw: plots.EmbeddingDisplay.from_estimator(
-            m, X, y, max_samples=20, **kw
-        ),
     }[request.param]

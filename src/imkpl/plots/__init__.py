@@ -5,6 +5,5 @@ A display holds arrays. ``compute`` finds them without matplotlib, ``plot`` draw
 """
 
 from imkpl.plots.displays import PathDisplay, PrototypesDisplay
-from imkpl.plots.embedding import EmbeddingDisplay
 
-__all__ = ["EmbeddingDisplay", "PathDisplay", "PrototypesDisplay"]
+__all__ = ["PathDisplay", "PrototypesDisplay"]

@@ -241,7 +241,7 @@ def _find_named_persons(data: DataFile, frame: Any, others: tuple[Any, ...]) -> 
 
 
 def _is_in_turns(codes: Any) -> bool:
-    """Whether every value fills rows that follow one another, in a file that is not sorted by it."""
+    """Whether each value fills rows that follow one another, in a file that is not sorted by it."""
     starts = np.flatnonzero(np.append(True, np.diff(codes) != 0))
     n_values = np.unique(codes).size
     steps = np.diff(codes[starts])
@@ -255,7 +255,7 @@ def _is_in_turns(codes: Any) -> bool:
 
 
 def _find_alike(columns: list[Any]) -> Any:
-    """A row and those that are far nearer to it than the next, if most rows have such; else none."""
+    """A row and those far nearer to it than the next, if most rows have such others; else none."""
     from scipy.spatial import KDTree
 
     some = np.linspace(0, len(columns) - 1, min(len(columns), MANY_COLUMNS)).astype(int)

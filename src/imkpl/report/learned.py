@@ -11,7 +11,7 @@ from imkpl._typing import FloatArray
 from imkpl.explanations.case_card import is_number
 from imkpl.explanations.explanation import write_chance
 from imkpl.explanations.exports import find_bonuses, name_samples, to_label
-from imkpl.plots.embedding import embed_kernel, learned_kernel
+from imkpl.report.map import embed_kernel, learned_kernel
 from imkpl.report.subject import (
     Subject,
     Values,

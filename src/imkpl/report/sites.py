@@ -212,7 +212,7 @@ def _tell_sites(
     """In folds, how often the site is told by the learned kernel; beside it, by the class alone."""
     from sklearn.svm import SVC
 
-    from imkpl.plots.embedding import learned_kernel
+    from imkpl.report.map import learned_kernel
 
     is_series = model.predictor_.kernels.input_kind == "series"
     rows = choose_evenly(sites.tolist(), MOST_SERIES if is_series else MOST_TOLD)

@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from imkpl.plots import EmbeddingDisplay
 from imkpl_paper.datasets import make_paper_series
 from imkpl_paper.experiments.compare import summarize
+from imkpl_paper.experiments.maps import EmbeddingDisplay
 from imkpl_paper.experiments.protocol import Row
 from imkpl_paper.experiments.published import published_values
 from imkpl_paper.experiments.studies import STUDIES

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.decomposition import KernelPCA
-from sklearn.manifold import TSNE
 from sklearn.utils import resample
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -25,6 +23,7 @@ from imkpl.plots.displays import (
     name_in_plot,
     sort_prototypes,
 )
+from imkpl.report.map import embed_kernel, join_prototypes, learned_kernel
 
 # What is averaged where the kernels are "auto".
 AVERAGED = {
@@ -33,12 +32,6 @@ AVERAGED = {
     "words": "per_word",
     "series": "global_alignment",
 }
-# Effective number of neighbours of a point, of many points.
-PERPLEXITY = 30.0
-# Number of points above which the Barnes-Hut approximation of t-SNE pays off.
-EXACT_POINTS = 150
-# Standard deviation of the initial map, as in scikit-learn.
-START_SPREAD = 1e-4
 # Maximum number of classes in the legend, and of rows per column.
 MOST_IN_LEGEND, LEGEND_ROWS = 45, 15
 
@@ -76,7 +69,7 @@ class EmbeddingDisplay(Display):
     --------
     >>> from sklearn.datasets import load_wine
     >>> from imkpl import IMKPL
-    >>> from imkpl.plots import EmbeddingDisplay
+    >>> from imkpl_paper.experiments.maps import EmbeddingDisplay
     >>> X, y = load_wine(return_X_y=True)
     >>> model = IMKPL(n_prototypes=6, max_kernels=4).fit(X, y)
     >>> display = EmbeddingDisplay.from_estimator(model, X, y, max_samples=40)
@@ -223,45 +216,4 @@ def average_kernel(estimator: Any, samples: Any, chosen: IntArray) -> tuple[Floa
         support, mixes = on.take(predictor.rows), predictor.mixes
         across = support.cross(take_samples(samples, chosen)).combine(weights) @ mixes.T
         gram = mixes @ support.combine(weights) @ mixes.T
-        return _join(on.take(chosen).combine(weights), across, gram), on.n_kernels
-
-
-def learned_kernel(estimator: Any, *parts: tuple[Any, IntArray]) -> FloatArray:
-    """The learned kernel among chosen samples, part by part, and prototypes."""
-    predictor = estimator.predictor_
-    weights = predictor.weights
-    cut = [predictor.kernels.moved_to(samples).take(chosen) for samples, chosen in parts]
-    with limited_threads(estimator.n_jobs):
-        rows: list[list[FloatArray]] = []
-        for place, part in enumerate(parts):
-            known = [row[place].T for row in rows]
-            others = cut[place + 1 :]
-            unknown = [other.cross(take_samples(*part)).combine(weights) for other in others]
-            rows.append([*known, cut[place].combine(weights), *unknown])
-        across = [predictor.compare_block(take_samples(*part)).similarities for part in parts]
-    return _join(np.block(rows), np.concatenate(across), predictor.encoder.gram)
-
-
-def _join(kernel: FloatArray, across: FloatArray, gram: FloatArray) -> FloatArray:
-    """One matrix of samples and prototypes, with prototypes of unit norm."""
-    norms = np.sqrt(np.diagonal(gram))
-    return np.block([[kernel, across / norms], [(across / norms).T, gram / np.outer(norms, norms)]])
-
-
-def embed_kernel(kernel: FloatArray, random_state: Any) -> FloatArray:
-    """A t-SNE map of the distances in the feature space of a kernel."""
-    n_points = len(kernel)
-    # Start from principal components, so that maps of the same data are comparable.
-    pca = KernelPCA(2, kernel="precomputed", eigen_solver="dense")
-    start = pca.fit_transform(kernel)
-    tsne = TSNE(
-        perplexity=min(PERPLEXITY, (n_points - 1) / 3),
-        metric="precomputed",
-        init=np.float32(start / (start[:, 0].std() or 1.0) * START_SPREAD),
-        method="exact" if n_points <= EXACT_POINTS else "barnes_hut",
-        random_state=random_state,
-    )
-    norms = np.diagonal(kernel)
-    squares = norms[:, np.newaxis] + norms - (kernel + kernel.T)
-    np.fill_diagonal(squares, 0.0)
-    return np.asarray(tsne.fit_transform(np.sqrt(np.maximum(squares, 0.0))), dtype=np.float64)
+        return join_prototypes(on.take(chosen).combine(weights), across, gram), on.n_kernels

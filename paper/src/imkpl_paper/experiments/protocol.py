@@ -23,9 +23,9 @@ from threadpoolctl import threadpool_limits
 
 from imkpl.estimators import discrimination_scorer, interpretability_scorer
 from imkpl.kernels import resolve_bank
-from imkpl.plots import EmbeddingDisplay
 from imkpl_paper._imkpl import FloatArray, IntArray, limited_threads
 from imkpl_paper.experiments.codes import measure_control, measure_short_codes
+from imkpl_paper.experiments.maps import EmbeddingDisplay
 from imkpl_paper.experiments.methods import METHODS, Method
 from imkpl_paper.experiments.plan import Cell
 from imkpl_paper.experiments.studies import (

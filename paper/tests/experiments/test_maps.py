@@ -3,12 +3,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_wine
 from sklearn.metrics.pairwise import rbf_kernel
 
 from imkpl import IMKPL
 from imkpl.kernels import PerFeatureGaussian
-from imkpl.plots import EmbeddingDisplay
-from imkpl.plots.embedding import average_kernel, learned_kernel
+from imkpl.report.map import learned_kernel
+from imkpl_paper.experiments.maps import EmbeddingDisplay, average_kernel
+
+
+@pytest.fixture(scope="module")
+def wine():
+    """A model of three classes and its data."""
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    labels = np.array(["Barolo", "Grignolino", "Barbera"])[y]
+    return IMKPL(sparsity=3, max_kernels=5, n_prototypes=9).fit(X, labels), X, labels
 
 
 def stars_in(ax):
