@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from imkpl import report
-    from imkpl.estimators import IMKPL, ISKPL, explain, path, stability
+    from imkpl.estimators import IMKPL, ISKPL, IMKPLRegressor, explain, path, stability
     from imkpl.files import export, load, save
 
 __version__ = "0.1.0"
@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 __all__ = [
     "IMKPL",
     "ISKPL",
+    "IMKPLRegressor",
     "__version__",
     "explain",
     "export",

@@ -27,7 +27,7 @@ from imkpl._checks import check_nonnegative, require, shorten
 from imkpl._json import to_json
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl._writing import digest, write_file
-from imkpl.estimators._base import BasePrototypeClassifier
+from imkpl.estimators._base import BasePrototypeModel
 from imkpl.estimators._input import is_auto
 from imkpl.estimators._pipeline import at_threshold
 from imkpl.explanations.exports import describe_model, find_obstacle
@@ -40,7 +40,7 @@ from imkpl.kernels.table import Documents, TableKernels, WordKernels
 from imkpl.model.evidence import Evidence
 from imkpl.model.objective import ObjectiveParts
 from imkpl.model.predictor import Compared, Encoder, Predictor
-from imkpl.model.votes import Votes
+from imkpl.model.votes import ValueVotes, Votes
 from imkpl.series import SeriesSet
 from imkpl.tables import Column, Table
 
@@ -60,7 +60,7 @@ Numbers = NDArray[np.number[Any]]
 Labels = NDArray[np.generic]
 
 ESTIMATORS: Mapping[str, type[Any]] = {
-    name: getattr(estimators, name) for name in ("IMKPL", "ISKPL")
+    name: getattr(estimators, name) for name in ("IMKPL", "ISKPL", "IMKPLRegressor")
 }
 
 # Frozen data classes, written field by field.
@@ -71,7 +71,8 @@ PARTS: Mapping[str, type[Any]] = {
         kernels.NamedKernel, kernels.PerColumn, kernels.PerFeatureGaussian,
         kernels.PerWord, kernels.Precomputed, AveragedKernels, ChannelKernel, Column,
         Documents, Encoder, FeatureKernels, Form, NormalizedKernels, Predictor, SeriesKernels,
-        SeriesSet, StackKernels, Table, TableKernels, VectorFunctionKernels, Votes, WordKernels,
+        SeriesSet, StackKernels, Table, TableKernels, ValueVotes, VectorFunctionKernels, Votes,
+        WordKernels,
     )
 }  # fmt: skip
 
@@ -87,14 +88,25 @@ HINTS: Mapping[tuple[type, str], Any] = {
     (Table, "values"): Numbers,
 }
 
-# Fitted attributes with their types, and the names of their axes. Those that `Form.attributes`
-# lists are not in the file.
-LEARNED: Mapping[str, tuple[Any, str]] = {
+# Fitted attributes with their types, and the names of their axes: of classifiers, of regressors,
+# and of all. Those that `Form.attributes` lists are not in the file.
+OF_CLASSES: Mapping[str, tuple[Any, str]] = {
     "classes_": (Labels, "classes"),
-    "prototypes_": (sp.csr_array, "prototypes train"),
-    "contrasts_": (sp.csr_array, "prototypes train"),
     "prototype_classes_": (Labels, "prototypes"),
     "class_shares_": (FloatArray, "prototypes classes"),
+    "support_classes_": (Labels, "support"),
+    "class_prior_": (FloatArray, "classes"),
+    "class_weight_": (FloatArray, "classes"),
+    "temperature_": (float, ""),
+}
+OF_VALUES: Mapping[str, tuple[Any, str]] = {
+    "prototype_values_": (FloatArray, "prototypes"),
+    "support_targets_": (FloatArray, "support"),
+    "residuals_": (FloatArray, "residuals"),
+}
+LEARNED: Mapping[str, tuple[Any, str]] = {
+    "prototypes_": (sp.csr_array, "prototypes train"),
+    "contrasts_": (sp.csr_array, "prototypes train"),
     "codes_": (sp.csr_array, "train prototypes"),
     "kernel_weights_": (FloatArray, "kernels"),
     "kernel_evidence_": (FloatArray, "kernels"),
@@ -102,10 +114,6 @@ LEARNED: Mapping[str, tuple[Any, str]] = {
     "kernel_names_": (list[str], "kernels"),
     "support_": (IntArray, "support"),
     "support_ids_": (Labels, "support"),
-    "support_classes_": (Labels, "support"),
-    "class_prior_": (FloatArray, "classes"),
-    "class_weight_": (FloatArray, "classes"),
-    "temperature_": (float, ""),
     "novelty_threshold_": (float, ""),
     "history_": (dict[str, Numbers], ""),
     "n_iter_": (int, ""),
@@ -148,7 +156,10 @@ PARAMETERS: Mapping[str, Mapping[str, Any]] = {
     name: {k: hint for k, hint in get_type_hints(one.__init__).items() if k != "return"}
     for name, one in ESTIMATORS.items()
 }
-ATTRIBUTES: Mapping[str, Any] = {name: hint for name, (hint, _) in LEARNED.items()}
+ATTRIBUTES: Mapping[str, Mapping[str, Any]] = {
+    name: {k: hint for k, (hint, _) in {**LEARNED, **own}.items()}
+    for name, own in zip(ESTIMATORS, (OF_CLASSES, OF_CLASSES, OF_VALUES), strict=True)
+}
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -186,7 +197,8 @@ def _holds(array: np.ndarray[Any, Any], item: Any) -> bool:
 
 def check_learned(kind: str, values: Mapping[str, Any]) -> None:
     """Raise a ValueError unless these are the attributes of a fitted model."""
-    missing = sorted(set(LEARNED) - {"provenance_"} - set(values))
+    learned = {**LEARNED, **(OF_CLASSES if "classes_" in values else OF_VALUES)}
+    missing = sorted(set(learned) - {"provenance_"} - set(values))
     require(not missing, f"{kind} lacks {missing[:1]}, which every fit sets")
     form, predictor, history = values["_form"], values["_predictor"], values["history_"]
     form.check(kind)
@@ -194,7 +206,7 @@ def check_learned(kind: str, values: Mapping[str, Any]) -> None:
     sizes = dict(zip(("prototypes", "support"), predictor.mixes.shape, strict=True))
     sizes |= {"features": form.n_features, "classes": predictor.encoder.class_shares.shape[1]}
     sizes |= {"rounds": values["n_iter_"]}
-    shaped = [(name, values[name], axes) for name, (_, axes) in LEARNED.items() if axes]
+    shaped = [(name, values[name], axes) for name, (_, axes) in learned.items() if axes]
     shaped += [(f"history_[{name}]", terms, "rounds") for name, terms in history.items()]
     for name, value, axes in shaped:
         if value is not None:
@@ -205,7 +217,7 @@ def check_learned(kind: str, values: Mapping[str, Any]) -> None:
             require(is_right, f"{kind}.{name} has the shape {shape}, expected {axes} of {sizes}")
     for name in ("kernel_weights_", "kernel_evidence_", "_channel_weights", "_channel_evidence"):
         check_nonnegative(np.asarray(values[name] if values[name] is not None else 0.0), name)
-    for name in ("class_prior_", "class_weight_"):
+    for name in {"class_prior_", "class_weight_"} & set(learned):
         check_nonnegative(values[name], name)
         require(values[name].min() > 0, f"{kind}.{name} has a class of 0, expected more")
     require(sizes["classes"] >= 2, f"{kind}.classes_ has {sizes['classes']} classes")
@@ -515,7 +527,7 @@ def _read_file(content: bytes) -> Any:
     model._validate_params()
     if not is_auto(model.kernels):
         kernels.resolve_bank(model.kernels)
-    learned = read_fields(node["attributes"], ATTRIBUTES, name, "", arrays)
+    learned = read_fields(node["attributes"], ATTRIBUTES[name], name, "", arrays)
     if learned:
         check_learned(name, learned)
         vars(model).update(learned["_form"].attributes)
@@ -600,7 +612,7 @@ def export(model: Any, path: str | os.PathLike[str]) -> pathlib.Path:
 
 def describe(model: Any) -> dict[str, Any]:
     """A fitted model as dicts, lists, numbers and strings; docs/deployment.md lists the entries."""
-    if not isinstance(model, BasePrototypeClassifier) or not model.__sklearn_is_fitted__():
+    if not isinstance(model, BasePrototypeModel) or not model.__sklearn_is_fitted__():
         raise ModelFileError(
             f"{type(model).__name__} cannot be exported: it is not a fitted classifier of "
             "prototypes, such as IMKPL. Fit one, or export the last step of a pipeline, which "

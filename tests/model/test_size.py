@@ -107,7 +107,7 @@ def test_no_single_sample_can_decide():
     scores = np.tile([1.0, 0.0], (300, 1))
     scores[0] = 0.0, 50.0
     zeros = np.zeros(300, dtype=int)
-    fold = SimpleNamespace(labels=zeros, weight=zeros + 1.0, average_persons=lambda one, _: one)
+    fold = SimpleNamespace(targets=zeros, weight=zeros + 1.0, average_persons=lambda one, _: one)
     found = judge([fold], [scores])
     assert found[0] == np.log(module.LEAST_CHANCE)
     assert found[1] > -0.3

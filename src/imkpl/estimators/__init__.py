@@ -10,11 +10,13 @@ from imkpl.estimators._evaluation import (
 )
 from imkpl.estimators._imkpl import IMKPL, ISKPL
 from imkpl.estimators._pipeline import explain
+from imkpl.estimators._regressor import IMKPLRegressor
 
 __all__ = [
     "IMKPL",
     "ISKPL",
     "FeaturePath",
+    "IMKPLRegressor",
     "Stability",
     "discrimination_scorer",
     "explain",

@@ -1,4 +1,4 @@
-"""What all prototype classifiers share: `fit`, prediction, and reasons."""
+"""What all prototype models share: `fit`, novelty, codes, and reasons."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import softmax
 from sklearn.base import (
     BaseEstimator,
-    ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    is_classifier,
+    is_regressor,
 )
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -45,16 +45,10 @@ from imkpl.estimators._input import (
     row_labels,
 )
 from imkpl.estimators._kernels import learn_kernels
-from imkpl.estimators._training import (
-    Constraints,
-    TrainingData,
-    read_costs,
-    read_prevalence,
-    read_training,
-)
+from imkpl.estimators._training import Constraints, TrainingData, read_training
 from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import write_chance
-from imkpl.explanations.exports import as_whole, list_some
+from imkpl.explanations.exports import list_some
 from imkpl.kernels import resolve_bank
 from imkpl.kernels.forms import read_named
 from imkpl.model.alternate import alternate
@@ -63,7 +57,7 @@ from imkpl.model.evidence import Evidence, collect_evidence
 from imkpl.model.kernel_choice import prepare_choice, widen
 from imkpl.model.predictor import Compared, Encoding, Predictor
 from imkpl.model.problem import Settings
-from imkpl.model.size import choose_size
+from imkpl.model.size import choose_size, find_residuals
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
 from imkpl.model.voters import update_voters
 
@@ -73,14 +67,14 @@ MOST_NAMED = 5
 MOST_WEIGHED = 12
 
 
-class BasePrototypeClassifier(
-    CallbackSupportMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    ClassifierMixin,
-    BaseEstimator,
+class BasePrototypeModel(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    """`fit`, prediction and reasons; a subclass says whether kernels are weighed."""
+    """`fit` and reasons; a subclass says what is predicted."""
+
+    # How kernels are weighed, and what decides; parameters of classifiers.
+    weight_rule = "margin"
+    decision = "votes"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
@@ -92,15 +86,10 @@ class BasePrototypeClassifier(
         "discrimination": [Interval(Real, 0, None, closed="left")],
         "separation": [Interval(Real, 0, None, closed="left")],
         "interpretability": [Interval(Real, 0, None, closed="left")],
-        "weight_rule": [StrOptions({"margin", "lp", "large_margin"})],
         "max_kernels": [Interval(Integral, 1, None, closed="left"), None],
-        "decision": [StrOptions({"votes", "share"})],
         "contrast": ["boolean", None],
         "solver": [StrOptions({"auto", "exact", "landmarks"})],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "costs": [dict, None],
-        "prevalence": [dict, None],
         "max_missing": [Interval(Real, 0, 1, closed="both")],
         "require": ["array-like", None],
         "exclude": ["array-like", None],
@@ -123,15 +112,10 @@ class BasePrototypeClassifier(
         discrimination: float = 0.5,
         separation: float = 100.0,
         interpretability: float = 1.2,
-        weight_rule: str = "margin",
         max_kernels: int | None = None,
-        decision: str = "votes",
         contrast: bool | None = None,
         solver: str = "auto",
         n_landmarks: int | None = None,
-        class_weight: Any = None,
-        costs: Any = None,
-        prevalence: Any = None,
         max_missing: float = 0.5,
         require: Any = None,
         exclude: Any = None,
@@ -150,15 +134,10 @@ class BasePrototypeClassifier(
         self.discrimination = discrimination
         self.separation = separation
         self.interpretability = interpretability
-        self.weight_rule = weight_rule
         self.max_kernels = max_kernels
-        self.decision = decision
         self.contrast = contrast
         self.solver = solver
         self.n_landmarks = n_landmarks
-        self.class_weight = class_weight
-        self.costs = costs
-        self.prevalence = prevalence
         self.max_missing = max_missing
         self.require = require
         self.exclude = exclude
@@ -167,72 +146,6 @@ class BasePrototypeClassifier(
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
-
-    @classmethod
-    def as_published(
-        cls,
-        kernels: Any = "auto",
-        *,
-        sparsity: int = 10,
-        discrimination: float = 0.3,
-        separation: float | None = None,
-        interpretability: float = 0.3,
-        weight_rule: str = "lp",
-        **parameters: Any,
-    ) -> Self:
-        """The method as the paper prints it.
-
-        All kernels take part, with unit diagonals and equal weights at the start. The objective is
-        J_rec + lambda J_dis + mu J_ls + tau J_ip. Codes and prototypes are found by pursuit and
-        weights by the linear programme; prototypes and codes have at most T0 entries, there are T0
-        prototypes per class and neighbourhoods of T0 samples, and the class with the largest share
-        of a code wins. An ordinary estimator with these parameters is returned.
-
-        Parameters
-        ----------
-        kernels : str, kernel, kernel bank or list, default="auto"
-            What compares samples; for series "global_alignment" is the paper's, and for numbers
-            "auto" is.
-        sparsity : int, default=10
-            T0; 5 to 20 in the paper.
-        discrimination, interpretability : float, default=0.3
-            lambda and tau; 0.2 to 0.4 is the paper's advice.
-        separation : float, default=None
-            mu, 0.3 by default; C with ``weight_rule="large_margin"``, 10 by default.
-        weight_rule : {"lp", "large_margin"}, default="lp"
-            "lp" is the text. "large_margin" is our reading of what gave the published weights, not
-            the text: a linear programme with slacks that keeps several kernels.
-        **parameters
-            Further parameters of the estimator, or others in the place of the paper's.
-
-        Returns
-        -------
-        estimator
-            It is not fitted yet.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from imkpl import IMKPL
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = IMKPL.as_published(sparsity=5).fit(X, y)
-        >>> model.prototypes_.shape[0] <= 15, model.kernel_weights_.tolist()
-        (True, [0.0, 0.0, 0.0, 1.0])
-        """
-        if separation is None:
-            separation = 10.0 if weight_rule == "large_margin" else 0.3
-        published: dict[str, Any] = {
-            "sparsity": sparsity,
-            "code_sparsity": sparsity,
-            "learning_code_sparsity": sparsity,
-            "n_neighbors": sparsity,
-            "discrimination": discrimination,
-            "separation": separation,
-            "interpretability": interpretability,
-            "weight_rule": weight_rule,
-            "decision": "share",
-        }
-        return cls(kernels, **(published | parameters))
 
     @property
     def _settings(self) -> Settings:
@@ -270,7 +183,7 @@ class BasePrototypeClassifier(
             time series. For ``kernels="precomputed"`` an array of shape (n_samples, n_samples,
             n_kernels), and whatever the kernels read otherwise.
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels; numbers for a regressor.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples; an integer weight equals that many copies.
         eligible : array-like of bool of shape (n_samples,), optional
@@ -290,8 +203,7 @@ class BasePrototypeClassifier(
         settings = self._settings
         with FitMonitor(self) as monitor, threads:
             data = self._read_training(X, y, **metadata)
-            read_costs(self.costs, data.classes, self.decision)
-            read_prevalence(self.prevalence, data.class_prior, data.classes, self.decision)
+            self._check_answers(data)
             monitor.begin(data.given.samples, data.given.y, metadata)
             bound, choice, evidence = learn_kernels(
                 data,
@@ -301,21 +213,27 @@ class BasePrototypeClassifier(
                 n_landmarks=self.n_landmarks,
                 random_state=self.random_state,
             )
-            choice.evidence.warn()
+            choice.evidence.warn("values" if is_regressor(self) else "classes")
             problem, weights = choice.choose(settings.max_kernels, bound.kernels.most_kernels)
             size = bound.data.count_prototypes(self.n_prototypes, self.sparsity, self.decision)
             announce(monitor.name, "choosing the number of prototypes")
             pool, seed = choice.pool(settings.max_kernels), 0
             if self.random_state is not None:
                 seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            size, ridge, widths = choose_size(pool, weights.size, choice.ranked, size, seed)
+            found = choose_size(pool, weights.size, choice.ranked, size, seed)
+            residuals: FloatArray = np.empty(0)
+            if is_regressor(self):
+                residuals = find_residuals(pool, weights.size, choice.ranked, found, seed)
+            size, ridge, widths = found
             if widths != (1.0,):
                 problem = widen(problem, widths)
                 problem, weights = prepare_choice(problem, problem.average())(None)
             announce(monitor.name, f"covering the classes with {size} prototypes")
             problem = replace(problem, ridge=ridge)
             state = cover(problem, weights, size)
-            describe = partial(describe_fit, bound, problem, evidence, self.code_sparsity)
+            describe = partial(
+                describe_fit, bound, problem, evidence, self.code_sparsity, residuals
+            )
             monitor.begin_round(1)
             updates = [
                 update_codes,
@@ -336,38 +254,6 @@ class BasePrototypeClassifier(
         return self
 
     @by_partition
-    def predict(self, X: Any, *, reject: bool = False) -> Any:
-        """The class of every sample.
-
-        Of a data frame or of dicts, the features in use are enough, in any order. Missing cells say
-        nothing, and a sample that lacks more than `max_missing` of the weight gets None.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, in the form that was given to `fit`.
-        reject : bool, default=False
-            Whether to abstain from samples unlike anything seen in training, those whose
-            `novelty` exceeds `novelty_threshold_`.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Class labels; an array of objects, with None for abstentions, if there are any or with
-            ``reject=True``.
-        """
-        samples = self.read_new(X)
-        with limited_threads(self.n_jobs):
-            scores = self._blank_refused(samples, self._decider.decide(samples))
-        labels, is_refused = self.classes_[np.argmax(scores, axis=1)], np.isnan(scores[:, 0])
-        if reject:
-            is_refused |= self.novelty(X) > self.novelty_threshold_
-        if reject or is_refused.any():
-            labels = labels.astype(object)
-            labels[is_refused] = None
-        return labels
-
-    @by_partition
     def novelty(self, X: Any) -> FloatArray:
         """How unlike each sample is to all in training: 0 seen before, 1 nothing like it.
 
@@ -383,51 +269,6 @@ class BasePrototypeClassifier(
             the model reads is outside of those in training by three quarters of their range.
         """
         return self._compare(X).novelty
-
-    @by_partition
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of every class: a softmax of the class scores.
-
-        Its temperature is found in `fit`, from the scores of the training samples with their own
-        part in the prototypes taken out. The probabilities are those of the population that the
-        model was trained on, also with `class_weight`, or of one with another `prevalence`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, in the form that was given to `fit`.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Rows sum to one, columns are ordered as `classes_`; NaN for samples that get no answer.
-        """
-        samples = self.read_new(X)
-        with limited_threads(self.n_jobs):
-            scores = self._blank_refused(samples, self._predictor.decide(samples))
-        return self._find_chances(scores)
-
-    @by_partition
-    def decision_function(self, X: Any) -> FloatArray:
-        """The score of every class.
-
-        For ``decision="votes"`` how far the class is ahead of the runner-up, in units of
-        similarity; for ``"share"`` the share of the code that comes from the class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, in the form that was given to `fit`.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Scores; for two classes the second's minus the first's.
-        """
-        samples = self.read_new(X)
-        with limited_threads(self.n_jobs):
-            scores = self._blank_refused(samples, self._decider.decide(samples))
-        return np.asarray(scores[:, 1] - scores[:, 0]) if self.classes_.size == 2 else scores
 
     @by_partition
     def transform(self, X: Any) -> Any:
@@ -523,35 +364,6 @@ class BasePrototypeClassifier(
             evidence = collect_evidence(self._decider, samples)
         ids = row_labels(X, len(evidence.similarities))
         return self._explain(evidence, ids, render)
-
-    def _explain(
-        self,
-        evidence: Evidence,
-        sample_ids: Any,
-        render: Callable[[Any], Any] | None = None,
-    ) -> Explanation:
-        """The explanation of samples whose evidence is known."""
-        places = np.searchsorted(self.support_, self._predictor.rows)
-        live, head_starts = np.flatnonzero(self.kernel_weights_), self._head_starts
-        return Explanation(
-            evidence=evidence,
-            classes=as_whole(self.classes_),
-            # Costs decide; they do not change how probable a class is.
-            probabilities=self._find_chances(evidence.encoding.scores - head_starts),
-            temperature=self.temperature_,
-            head_starts=head_starts,
-            prior_starts=self._prior_logs / self.temperature_,
-            head_start_word="costs of mistakes" if self.prevalence is None else "prevalence, costs",
-            sample_ids=sample_ids,
-            support_ids=self.support_ids_[places],
-            support_classes=as_whole(self.support_classes_[places]),
-            feature_names=tuple(self.kernel_names_[kernel] for kernel in live),
-            column_names=self._column_names,
-            feature_evidence=self.kernel_evidence_[live],
-            novelty_threshold=self.novelty_threshold_,
-            max_missing=self.max_missing,
-            render=render,
-        )
 
     def report(
         self,
@@ -673,10 +485,11 @@ class BasePrototypeClassifier(
         """What was learned, in a few sentences."""
         weights, (n_prototypes, n_train) = self.kernel_weights_, self.prototypes_.shape
         live = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+        whose = f"{self.classes_.size} classes" if is_classifier(self) else "values"
         largest = ", ".join(f"{self.kernel_names_[i]} {weights[i]:.0%}" for i in live[:MOST_NAMED])
         return (
-            f"Learned {n_prototypes} prototypes of {self.classes_.size} classes from {n_train} "
-            f"samples; they are made of {self.support_.size} of these. {live.size} of "
+            f"Learned {n_prototypes} prototypes of {whose} from {n_train} samples; they are made "
+            f"of {self.support_.size} of these. {live.size} of "
             f"{weights.size} features are in use, mostly {largest}. "
             f"{write_chance(live.size, self.expected_false_kernels_)} {self.describe_channels()}"
         ).rstrip()
@@ -691,6 +504,41 @@ class BasePrototypeClassifier(
         named = [f"{names[c]} {weights[c]:.0%} (evidence {evidence[c]:.0%})" for c in order]
         listed = list_some(named, MOST_WEIGHED)
         return f"The kernels compare channels together, which weigh: {listed}."
+
+    def _explain(
+        self,
+        evidence: Evidence,
+        sample_ids: Any,
+        render: Callable[[Any], Any] | None = None,
+    ) -> Explanation:
+        """The explanation of samples whose evidence is known."""
+        places = np.searchsorted(self.support_, self._predictor.rows)
+        live = np.flatnonzero(self.kernel_weights_)
+        kind, reasons = self._find_reasons(evidence)
+        return kind(
+            evidence=evidence,
+            **reasons,
+            sample_ids=sample_ids,
+            support_ids=self.support_ids_[places],
+            feature_names=tuple(self.kernel_names_[kernel] for kernel in live),
+            column_names=self._column_names,
+            feature_evidence=self.kernel_evidence_[live],
+            novelty_threshold=self.novelty_threshold_,
+            max_missing=self.max_missing,
+            render=render,
+        )
+
+    def _find_reasons(self, evidence: Evidence) -> tuple[type[Explanation], dict[str, Any]]:
+        """The kind of an explanation, and what it says of the answers."""
+        raise NotImplementedError
+
+    def _check_answers(self, data: TrainingData) -> None:
+        """Raise unless parameters fit to the target."""
+
+    @property
+    def _decider(self) -> Predictor:
+        """What decides."""
+        return self._predictor  # type: ignore[no-any-return]
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit has come to its end."""
@@ -729,6 +577,12 @@ class BasePrototypeClassifier(
         with limited_threads(self.n_jobs):
             return self._predictor.compare(samples)  # type: ignore[no-any-return]
 
+    def _decide(self, X: Any) -> FloatArray:
+        """Class scores, or values in a column; NaN for samples that get no answer."""
+        samples = self.read_new(X)
+        with limited_threads(self.n_jobs):
+            return self._blank_refused(samples, self._decider.decide(samples))
+
     def _blank_refused(self, samples: Any, scores: FloatArray) -> FloatArray:
         """Scores, NaN for samples that lack too much of what the model reads; a warning says so."""
         missing = self._predictor.find_missing(samples)
@@ -740,40 +594,9 @@ class BasePrototypeClassifier(
             f"more than {self.max_missing:.0%} of the weight of the features, sample "
             f"{is_refused.argmax()} lacks {missing[is_refused.argmax()]:.0%}. Fill their cells, or "
             "use set_params(max_missing=1) to have answers all the same.",
-            stacklevel=3,
+            stacklevel=4,
         )
         return np.where(is_refused[:, np.newaxis], np.nan, scores)
-
-    def _find_chances(self, scores: FloatArray) -> FloatArray:
-        """Probabilities, from scores without head starts."""
-        return np.asarray(softmax(self.temperature_ * scores + self._prior_logs, axis=1))
-
-    @property
-    def _prior_logs(self) -> FloatArray:
-        """By how much classes are more probable than they were while learning, as logarithms."""
-        frequent = read_prevalence(self.prevalence, self.class_prior_, self.classes_, self.decision)
-        learned = self.class_prior_ * self.class_weight_
-        return np.asarray(np.log(frequent / frequent.sum()) - np.log(learned / learned.sum()))
-
-    @property
-    def _head_starts(self) -> FloatArray:
-        """How far ahead every class starts at these costs, in units of the score.
-
-        Without costs, classes cost as much as they weigh.
-        """
-        if self.costs is None and self.prevalence is None:
-            return np.zeros(self.classes_.size)
-        costs = read_costs(self.costs, self.classes_, self.decision)
-        logs = self._prior_logs + (np.log(self.class_weight_) if self.costs is None else costs)
-        return np.asarray((logs - logs.min()) / self.temperature_)
-
-    @property
-    def _decider(self) -> Predictor:
-        """The predictor, whose classes start ahead as costs say."""
-        predictor: Predictor = self._predictor
-        if predictor.votes is None or (self.costs is None and self.prevalence is None):
-            return predictor
-        return replace(predictor, votes=predictor.votes.ahead(self._head_starts))
 
     def read_new(self, X: Any) -> Any:
         """New samples, as the kernels read them."""
@@ -786,4 +609,6 @@ class BasePrototypeClassifier(
         """What was given to `fit`, as the model sees it."""
         owner = type(self).__name__
         bank = choose_bank(self.kernels, X, owner)
-        return read_training(bank, X, y, **metadata, class_weight=self.class_weight, owner=owner)
+        answers = {name: getattr(self, name, None) for name in ("class_weight", "ordered")}
+        is_value = is_regressor(self)
+        return read_training(bank, X, y, **metadata, **answers, is_value=is_value, owner=owner)

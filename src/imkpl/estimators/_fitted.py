@@ -13,6 +13,7 @@ from sklearn import get_config
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators._kernels import BoundData
+from imkpl.estimators._training import TrainingData
 from imkpl.kernels.base import block_rows
 from imkpl.kernels.normalize import AveragedKernels
 from imkpl.kernels.sources import Found, join_rows
@@ -29,6 +30,7 @@ from imkpl.model.predictor import BLOCK_ROWS, Encoder, Predictor, encode_labelle
 from imkpl.model.problem import Problem, State
 from imkpl.model.updates import drop_unused, sort_prototypes
 from imkpl.model.voters import count_votes
+from imkpl.model.votes import ValueVotes, Votes
 
 # Maximum number of samples beside the landmarks that take part in the calibration.
 MAX_CALIBRATION = 20_000
@@ -43,6 +45,7 @@ def describe_fit(
     problem: Problem,
     evidence: FloatArray,
     code_sparsity: int,
+    residuals: FloatArray,
     state: State,
     history: list[ObjectiveParts],
 ) -> dict[str, Any]:
@@ -52,6 +55,7 @@ def describe_fit(
     # While learning, classes had no names; now prototypes are sorted by those of their classes.
     problem = replace(problem, labels=data.labels)
     state = sort_prototypes(state, problem.prototype_classes(state))
+    is_value = data.values is not None and data.places is None
     state = state if problem.settings.has_votes else drop_unused(state)
     weights = problem.unit_weights(state.weights, kernels.n_kernels)
     predictor = build_predictor(bound, problem, weights, code_sparsity, state)
@@ -62,13 +66,10 @@ def describe_fit(
     if bound.whole is not None and bound.whole.data.labels.size <= MAX_CODED:
         codes = bound.whole.data.expand_codes(code_everyone(bound, predictor, problem, state))
     support, channels = predictor.rows[order], bound.channels
-    return {
+    learned = {
         **form.attributes,
-        "classes_": classes,
         "prototypes_": data.expand_prototypes(state.prototypes),
         "contrasts_": data.expand_prototypes(state.contrasts),
-        "prototype_classes_": classes[np.argmax(shares, axis=1)],
-        "class_shares_": shares,
         "codes_": codes,
         "kernel_weights_": weights,
         "kernel_evidence_": evidence,
@@ -76,10 +77,6 @@ def describe_fit(
         "kernel_names_": kernels.kernel_names(form.names),
         "support_": support,
         "support_ids_": data.given.ids[support],
-        "support_classes_": classes[data.labels[find_support(state)][order]],
-        "class_prior_": data.class_prior,
-        "class_weight_": data.class_weight,
-        "temperature_": calibrate(predictor, calibration),
         "novelty_threshold_": find_novelty_threshold(calibration),
         "history_": {
             name: np.array([getattr(parts, name) for parts in history])
@@ -93,6 +90,23 @@ def describe_fit(
         "_kernel_columns": kernels.kernel_columns,
         "_channel_weights": channels and channels.weights,
         "_channel_evidence": channels and channels.evidence.shares,
+    }
+    if is_value:
+        assert data.values is not None
+        assert isinstance(predictor.votes, ValueVotes)
+        return learned | {
+            "prototype_values_": predictor.votes.levels,
+            "support_targets_": data.values[find_support(state)][order],
+            "residuals_": residuals * data.scale[1],
+        }
+    return learned | {
+        "classes_": classes,
+        "prototype_classes_": classes[np.argmax(shares, axis=1)],
+        "class_shares_": shares,
+        "support_classes_": classes[data.labels[find_support(state)][order]],
+        "class_prior_": data.class_prior,
+        "class_weight_": data.class_weight,
+        "temperature_": calibrate(predictor, calibration),
     }
 
 
@@ -126,7 +140,7 @@ def build_predictor(
         mixes=prototypes[:, support],
         contrasts=state.contrasts[:, support],
         encoder=encoder,
-        votes=count_votes(problem, state) if problem.settings.has_votes else None,
+        votes=find_votes(data, problem, state) if problem.settings.has_votes else None,
         ranges=(bound.whole or bound).kernels.select(live).ranges(),
     )
     return replace(predictor, expected=find_expected(bound, predictor))
@@ -149,6 +163,15 @@ def find_expected(bound: BoundData, predictor: Predictor) -> FloatArray | None:
 
     found = map_blocks(bound, predictor, rows, average, shares)
     return np.asarray(np.concatenate([parts for _, parts in found]).sum(axis=0).T)
+
+
+def find_votes(data: TrainingData, problem: Problem, state: State) -> Votes:
+    """The votes of a state, for values as they were given."""
+    votes = count_votes(problem, state)
+    if not isinstance(votes, ValueVotes):
+        return votes
+    mean, deviation = data.scale
+    return replace(votes, levels=mean + deviation * votes.levels, places=data.places)
 
 
 def find_support(state: State) -> IntArray:

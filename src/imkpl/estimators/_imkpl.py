@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from imkpl.estimators._base import BasePrototypeClassifier
+from imkpl.estimators._classifier import BasePrototypeClassifier
 from imkpl.model.problem import Settings
 
 

@@ -72,6 +72,7 @@ class BoundData:
             is_required=None if limits is None else limits.is_required,
             is_eligible=data.is_eligible,
             persons=data.persons,
+            values=data.standard_values,
         )
         if settings.learns_weights and settings.n_neighbors > n_samples:
             check_varying(bool(problem.average().min() < CONSTANT))

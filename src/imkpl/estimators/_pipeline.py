@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from imkpl._checks import quote
 from imkpl._typing import FloatArray, IntArray
-from imkpl.estimators._base import BasePrototypeClassifier
+from imkpl.estimators._base import BasePrototypeModel
 from imkpl.estimators._compat import input_places
 from imkpl.estimators._input import row_labels
 from imkpl.explanations import Explanation
@@ -73,7 +73,7 @@ EXTREME = 1e-12
 def last_step(estimator: Any) -> Any:
     """The prototype model: of a pipeline the last step."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    if isinstance(last, BasePrototypeClassifier):
+    if isinstance(last, BasePrototypeModel):
         return last
     where = "The last step of the pipeline" if last is not estimator else "The model"
     raise TypeError(

@@ -76,6 +76,26 @@ class TrainingData:
     class_weight: FloatArray  # (n_classes,)
     is_eligible: BoolArray | None = None  # (n_samples,)
     persons: IntArray | None = None  # (n_samples,) whom each belongs to; None if not given
+    # (n_samples,) numeric targets: of ordered classes, or of quantile bins that stand for classes
+    values: FloatArray | None = None
+    places: FloatArray | None = None  # (n_classes,) the value of every class, if they are ordered
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The mean of the values and their standard deviation."""
+        if self.values is None:
+            return 0.0, 1.0
+        weight = self.multiplicity
+        mean = float(np.average(self.values, weights=weight))
+        return mean, float(np.sqrt(np.average((self.values - mean) ** 2, weights=weight)))
+
+    @property
+    def standard_values(self) -> FloatArray | None:
+        """The values in standard deviations from their mean, rounded so that no unit matters."""
+        if self.values is None:
+            return None
+        mean, deviation = self.scale
+        return np.round((self.values - mean) / deviation, 10)
 
     @property
     def unnamed_labels(self) -> IntArray:
@@ -97,6 +117,7 @@ class TrainingData:
             multiplicity=self.multiplicity[samples],
             is_eligible=None if self.is_eligible is None else self.is_eligible[samples],
             persons=None if self.persons is None else self.persons[samples],
+            values=None if self.values is None else self.values[samples],
         )
 
     def expand_prototypes(self, prototypes: sp.csr_array) -> sp.csr_array:
@@ -142,18 +163,24 @@ def read_training(
     groups: ArrayLike | None = None,
     *,
     class_weight: Any = None,
+    ordered: Any = None,
+    is_value: bool = False,
     owner: str = "IMKPL",
 ) -> TrainingData:
     """Read what was given to `fit`, leave out rows of weight zero, and merge equal ones."""
     y = in_memory(y)
-    check_labels(y)
+    if not is_value:
+        check_labels(y)
     read = bank.kind.read if not is_partitioned(X) else partial(read_partitions, bank)
     samples, form = read(X, Form(owner))
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     targets = column_or_1d(y, warn=True)
     check_consistent_length(samples, targets)
-    check_classification_targets(targets)
+    if is_value:
+        targets = read_values(targets)
+    else:
+        check_classification_targets(targets)
     weight = read_sample_weight(sample_weight, samples)
     n_given = len(samples)
     flags = None if eligible is None else read_eligible(eligible, n_given)
@@ -163,13 +190,23 @@ def read_training(
         persons = None
     given = Given(bank, samples, form, targets, row_labels(X, n_given), flags, n_groups)
 
-    classes, labels = find_classes(targets, weight)
-    factors = find_class_weight(class_weight, classes, labels, weight)
     used = np.flatnonzero(weight > 0)
-    kinds = labels
+    classes: Any
+    labels: IntArray
+    values: FloatArray | None = None
+    places: FloatArray | None = None
+    if is_value:
+        classes, labels = find_bins(targets, weight)
+        values = targets
+        factors, kinds = np.ones(classes.size), np.unique(targets, return_inverse=True)[1]
+    else:
+        classes, labels = find_classes(targets, weight)
+        factors = find_class_weight(class_weight, classes, labels, weight)
+        places, kinds = find_places(ordered, y, classes), labels
+        values = None if places is None else places[labels]
     if persons is not None:
         # Equal rows of two persons are two samples.
-        kinds = np.unique(labels * (n_groups or 1) + persons, return_inverse=True)[1]
+        kinds = np.unique(kinds * (n_groups or 1) + persons, return_inverse=True)[1]
     first, own = bank.kind.find_equal(samples, used, kinds[used])
     group = np.full(n_given, -1)
     group[used] = own
@@ -198,6 +235,8 @@ def read_training(
         class_weight=factors,
         is_eligible=None if flags is None else flags[rows],
         persons=None if persons is None else persons[rows],
+        values=None if values is None else values[rows],
+        places=places,
     )
 
 
@@ -232,6 +271,74 @@ def check_labels(y: Any) -> None:
             f"y holds labels of type {names}, expected numbers or text, which have an order. Use "
             "[str(label) for label in y]."
         )
+
+
+def read_values(y: Any) -> FloatArray:
+    """Targets that are numbers."""
+    expected = "expected one finite number per sample"
+    try:
+        values = np.array(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"y cannot be read as numbers ({error}), {expected}. Use IMKPL for classes."
+        ) from error
+    require(
+        np.isfinite(values).all(),
+        f"Input y contains NaN or infinity, {expected}. Leave out samples whose target is not "
+        "known.",
+    )
+    return values
+
+
+# Quantile bins of values, which stand for classes where kernels are chosen and prototypes start,
+# and the samples that each has at least, if there are more than two bins.
+BINS, LEAST_IN_BIN = 5, 4
+
+
+def find_bins(values: FloatArray, sample_weight: FloatArray) -> tuple[IntArray, IntArray]:
+    """Quantile bins, numbered from the lowest, and the bin of every sample; -1 without weight."""
+    is_used = sample_weight > 0
+    known, places = np.unique(values[is_used], return_inverse=True)
+    if known.size < 2:
+        only = f"one value only, {known[0]:g}" if known.size else "no value"
+        raise ValueError(
+            f"y has {only}, expected at least 2 among samples of positive weight: there is "
+            "nothing to predict."
+        )
+    totals = np.bincount(places, sample_weight[is_used])
+    # Half of what has the same value is below it.
+    shares = (np.cumsum(totals) - 0.5 * totals) / totals.sum()
+    n_bins = int(np.clip(values[is_used].size // LEAST_IN_BIN, 2, min(BINS, known.size)))
+    bins = np.minimum(np.floor(np.round(shares * n_bins, 9)), n_bins - 1)
+    if np.ptp(bins) == 0:
+        # One value has nearly all of the weight.
+        bins = (np.arange(known.size) > np.argmax(totals)) * 1.0
+        bins = bins if np.ptp(bins) else (np.arange(known.size) == known.size - 1) * 1.0
+    found = np.unique(bins, return_inverse=True)[1]
+    labels = np.full(values.size, -1)
+    labels[is_used] = found[places]
+    return np.arange(found.max() + 1), labels
+
+
+def find_places(ordered: Any, y: Any, classes: Any) -> FloatArray | None:
+    """The place of every class in an order, from 0; None if there is none, or two classes only.
+
+    The order of a pandas categorical counts if none is given.
+    """
+    dtype = getattr(y, "dtype", None)
+    if ordered is None and getattr(dtype, "ordered", False):
+        ordered = dtype.categories  # type: ignore[union-attr]
+    if ordered is None:
+        return None
+    order, labels = np.asarray(ordered).tolist(), classes.tolist()
+    is_right = len(set(order)) == len(order) and set(labels) <= set(order)
+    require(
+        is_right,
+        f"ordered is {', '.join(map(quote, order[:10]))}, expected each of the classes "
+        f"{', '.join(map(quote, labels[:10]))} once, from the lowest to the highest. Correct the "
+        "list.",
+    )
+    return np.array([order.index(label) for label in labels], dtype=np.float64)
 
 
 def read_sample_weight(sample_weight: ArrayLike | None, X: Any) -> FloatArray:

@@ -2,5 +2,6 @@
 
 from imkpl.explanations.case_card import CaseCard
 from imkpl.explanations.explanation import Explanation
+from imkpl.explanations.values import ValueExplanation
 
-__all__ = ["CaseCard", "Explanation"]
+__all__ = ["CaseCard", "Explanation", "ValueExplanation"]

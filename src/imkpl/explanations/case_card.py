@@ -101,6 +101,12 @@ class CaseCard(Described):
     pictures : dict or None
         The case, the supporting and the opposing one, as `render` of `explain` shows them: text, or
         HTML if it begins with "<".
+    value : dict or None
+        For values, the "estimate", the "interval" if it is known, the mean values "low" and "high"
+        of the two sides that it is between, the "middle" of these, and the "order" of classes that
+        have one. The answer is then above
+        the "opposing" training case and below the "supporting" one, and the lead, and what is added
+        to it, are how far the estimate is above the middle, in units of the target.
 
     Examples
     --------
@@ -133,6 +139,7 @@ class CaseCard(Described):
     decision: str = "votes"
     series: dict[str, Any] | None = None
     pictures: dict[str, str] | None = None
+    value: dict[str, Any] | None = None
 
     __str__ = write_text
     _repr_html_ = write_html
@@ -145,13 +152,14 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     """The card of one of the explained cases."""
     one = explanation[range(len(explanation))[index]]
     evidence, comparison = one.evidence, explanation.comparison
-    labels = winner, runner_up = int(one.winners[0]), int(one.runners_up[0])
+    labels = winner, runner_up = one.compared(0)
+    value, unit = one.describe_value(0)
     parts, alike = comparison.compare(evidence.samples)
     found = [_find_side(one, label, alike @ comparison.weights) for label in labels]
     strongest, places, sides = zip(*found, strict=True)
     factors = evidence.factors(0)
-    said = (factors[:, winner] - factors[:, runner_up]) @ evidence.split_words(0, parts)
-    lead = float(one.scores[0, winner] - one.scores[0, runner_up])
+    said = unit * (factors[:, winner] - factors[:, runner_up]) @ evidence.split_words(0, parts)
+    lead = unit * float(one.scores[0, winner] - one.scores[0, runner_up])
     cells = comparison.pick(one.cells(0))
     beside = [comparison.support_cells(place) for place in places]
     far = evidence.predictor.find_far(evidence.kernels)[0]
@@ -159,10 +167,11 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     change = comparison.find_change(one, cells, parts, alike, winner)
     adds = said[:-2] @ comparison.owners
     costs = float(one.head_starts[winner] - one.head_starts[runner_up])
-    rest = _list_rest(one, lead, float(said[-2]) - costs, costs, adds)
+    rest = _list_rest(one, lead, float(said[-2]) - costs, costs, adds, unit)
     changed = {feature["name"] for feature in change["features"]} if change else set()
     is_changed = np.isin(comparison.names, list(changed))
-    shown = choose_rows(adds, is_changed, lead, [row["for"] for row in rest])
+    toward = 1.0 if lead >= 0 else -1.0
+    shown = choose_rows(toward * adds, is_changed, abs(lead), [row["for"] for row in rest])
     features = []
     for i in shown:
         near = [
@@ -191,7 +200,7 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
     series = _describe_series(one, strongest, places) if is_series else None
     return CaseCard(
         case=str(one.sample_ids[0]),
-        answer=to_label(one.classes[winner]),
+        answer=to_label(one.classes[winner] if value is None else one.predicted[0]),
         probability=float(one.probabilities[0, winner]),
         runner_up=to_label(one.classes[runner_up]),
         runner_up_probability=float(one.probabilities[0, runner_up]),
@@ -210,6 +219,7 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         decision=one.decision,
         series=series,
         pictures=None if one.render is None else comparison.draw(one, places),
+        value=value,
     )
 
 
@@ -233,17 +243,17 @@ def choose_rows(
 
 
 def _list_rest(
-    one: Explanation, lead: float, bonus: float, costs: float, adds: FloatArray
+    one: Explanation, lead: float, bonus: float, costs: float, adds: FloatArray, unit: float
 ) -> list[dict[str, Any]]:
     """What adds to the lead of an answer besides features, in words."""
-    found = []
+    found, labels = [], one.compared(0)
     for kind, name, add in (
         ("bonus", "head start of {}", bonus),
         ("costs", f"{one.head_start_word}, for {{}}", costs),
         ("prototypes", "several prototypes of {}", lead - bonus - costs - float(adds.sum())),
     ):
-        favoured = one.classes[(one.winners if add > 0 else one.runners_up)[0]]
-        if abs(add) >= NEGLIGIBLE:
+        favoured = one.classes[labels[0 if add > 0 else 1]]
+        if abs(add) >= NEGLIGIBLE * unit:
             found.append({"kind": kind, "name": name.format(favoured), "for": add})
     return found
 
@@ -254,7 +264,7 @@ def _write_decisive(
     """What decides where the features speak against the answer."""
     total = sum(feature["for"] for feature in features)
     names = [row["name"] for row in rest if row["for"] > 0 and row["kind"] != "features"]
-    if total <= 0 and names and doubt != "no evidence":
+    if not one.is_value and total <= 0 and names and doubt != "no evidence":
         yield (
             f"The features speak for {one.classes[one.runners_up[0]]} ({signed(total)}). What "
             f"decides: {', '.join(names)}."
@@ -265,7 +275,7 @@ def _find_side(
     one: Explanation, label: int, nearness: FloatArray
 ) -> tuple[int, int, dict[str, Any]]:
     """The prototype that speaks for a class, its sample nearest to the case, and both in words."""
-    own = np.flatnonzero(one.evidence.predictor.encoder.classes == label)
+    own = np.flatnonzero(one.sides[0] == label)
     # The prototype with the largest share, or the most similar one if none has any.
     shares, similarities = one.shares.toarray()[0], one.evidence.similarities[0]
     prototype = int(own[np.argmax(shares[own] if shares[own].any() else similarities[own])])
@@ -304,7 +314,9 @@ def find_doubts(explanation: Explanation, comparison: Comparison) -> Any:
     rows, chances = np.arange(len(explanation)), explanation.probabilities * explanation.stakes
     chances /= chances.sum(axis=1, keepdims=True)
     own, other = (chances[rows, one] for one in (explanation.winners, explanation.runners_up))
-    is_close = (own < UNSURE) | (other >= CLOSE * own) | comparison.is_fragile(explanation)
+    is_close = np.zeros(rows.size, dtype=bool)
+    if not explanation.is_value:
+        is_close = (own < UNSURE) | (other >= CLOSE * own) | comparison.is_fragile(explanation)
     words = np.where(is_close, "close", "clear").astype(object)
     words[explanation.is_novel] = "novel"
     similarities, resemblances, _ = explanation.evidence.compared
@@ -337,6 +349,8 @@ def _describe_doubt(word: str, one: Explanation, comparison: Comparison, cells: 
             f"Unlike the training data: novelty {one.novelty[0]:.2f}, usually at most "
             f"{one.novelty_threshold:.2f}. Do not rely on the answer."
         )
+    if one.is_value:
+        return "Like cases in training."
     how = "" if one.stakes.max() == 1 else ", as mistakes count"
     if word == "clear":
         return f"Clear{how}: {runner_up}, the next, has {chance}."
@@ -524,7 +538,7 @@ class Comparison:
         self, one: Explanation, cells: list[Any], parts: FloatArray, alike: FloatArray, winner: int
     ) -> dict[str, Any] | None:
         """The smallest change of one or two features that changes the answer."""
-        if not self.has_cells or not self.kernels.has_free_cells:
+        if one.is_value or not self.has_cells or not self.kernels.has_free_cells:
             return None
         rows, features, values = self.tried
         shown = [self.support_cells(row) for row in rows.tolist()]

@@ -136,6 +136,14 @@ class Explanation:
         return self.classes[self.winners]
 
     @property
+    def sides(self) -> IntArray:
+        """The class that each prototype speaks for, of shape (n_samples, n_prototypes)."""
+        predictor, resemblances = self.evidence.predictor, self.evidence.compared.resemblances
+        if predictor.votes is not None:
+            return predictor.votes.sides(resemblances)
+        return np.broadcast_to(predictor.encoder.classes, resemblances.shape)
+
+    @property
     def decision(self) -> str:
         """The rule that decided: "votes" or "share"."""
         return "share" if self.evidence.predictor.votes is None else "votes"
@@ -150,7 +158,7 @@ class Explanation:
         votes, codes = self.evidence.predictor.votes, self.evidence.encoding.codes
         if votes is not None:
             parts = votes.parts(self.evidence.compared.resemblances)
-            return sp.csr_array(parts * self.probabilities[:, votes.classes])
+            return sp.csr_array(parts * np.take_along_axis(self.probabilities, self.sides, 1))
         totals = codes.sum(axis=1)
         return sp.csr_array(codes / np.where(totals > 0, totals, 1.0)[:, np.newaxis])
 
@@ -160,7 +168,7 @@ class Explanation:
 
         It adds more than any other to the lead of the predicted class. -1 for an empty code.
         """
-        own = self.evidence.predictor.encoder.classes == self.winners[:, np.newaxis]
+        own = self.sides == self.winners[:, np.newaxis]
         shares = np.where(own, self.shares.toarray(), 0.0)
         return np.where(shares.any(axis=1), np.argmax(shares, axis=1), -1)
 
@@ -240,6 +248,31 @@ class Explanation:
             They sum to the scores over the second axis, which `term_names` names.
         """
         return self.evidence.by_kernel()
+
+    def prototype_contributions(self, index: int) -> FloatArray:
+        """What each prototype adds to each class score of one sample: sums of `contributions`."""
+        return self.evidence.by_prototype(index)
+
+    # Whether answers are values, or classes with an order.
+    is_value = False
+
+    def compared(self, index: int) -> tuple[int, int]:
+        """The classes that a card compares: the answer and the runner-up."""
+        return int(self.winners[index]), int(self.runners_up[index])
+
+    def describe_value(self, index: int) -> tuple[dict[str, Any] | None, float]:
+        """What a card says of a value; and the unit of leads."""
+        return None, 1.0
+
+    @property
+    def answers(self) -> IntArray:
+        """Where `contributions` have what is added to the answer: the predicted class."""
+        return self.winners
+
+    @property
+    def base_values(self) -> FloatArray:
+        """What is left without any prototype."""
+        return self.evidence.base_scores
 
     def samples_behind(self, prototype: int) -> list[tuple[int, float]]:
         """The training samples in a prototype.

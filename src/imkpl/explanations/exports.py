@@ -79,11 +79,12 @@ def _describe_sample(
 ) -> dict[str, Any]:
     evidence, one = explanation.evidence, explanation[row]
     shares = one.shares.toarray().ravel()
-    is_against = evidence.predictor.encoder.classes == one.runners_up[0]
+    is_against = one.sides[0] == one.runners_up[0]
     against = np.argmax(np.where(is_against, shares, 0.0))
     is_named = shares >= LEAST_SHARE
     is_named[against] = shares[against] > 0
-    by_prototype, bonuses = evidence.by_prototype(row), find_bonuses(explanation)
+    by_prototype = explanation.prototype_contributions(row)
+    bonuses = find_bonuses(explanation)
     prototypes = []
     order = np.argsort(-shares, kind="stable")
     for prototype in order[is_named[order]].tolist():
@@ -106,7 +107,7 @@ def _describe_sample(
         "prediction": to_label(explanation.predicted[row]),
         "probabilities": explanation.probabilities[row],
         "scores": explanation.scores[row],
-        "base_scores": one.evidence.base_scores[0],
+        "base_scores": one.base_values[0],
         "code_shares": one.code_shares[0],
         "code_disagrees": one.code_disagrees[0],
         "novelty": explanation.novelty[row],
@@ -143,7 +144,7 @@ def name_samples(explanation: Explanation, prototype: int) -> dict[str, list[dic
 
 def build_frame(explanation: Explanation, part: str, backend: str) -> Any:
     """What is added to the score of the predicted class, as a data frame."""
-    winners, names = explanation.winners, explanation.term_names
+    winners, names = explanation.answers, explanation.term_names
     rows, n_prototypes = np.arange(len(explanation)), explanation.evidence.predictor.mixes.shape[0]
     where: dict[str, Any] = {}
     more: dict[str, Any] = {}
@@ -196,10 +197,10 @@ def build_shap(explanation: Explanation) -> Any:
     parts = explanation.feature_contributions()
     return shap.Explanation(
         values=parts[:, :-2],
-        base_values=explanation.evidence.base_scores + parts[:, -2:].sum(axis=1),
+        base_values=explanation.base_values + parts[:, -2:].sum(axis=1),
         data=np.array(cells) if is_numeric else None,
         feature_names=list(explanation.feature_names),
-        output_names=[str(label) for label in explanation.classes],
+        output_names=[str(label) for label in explanation.classes][: parts.shape[2]],
     )
 
 

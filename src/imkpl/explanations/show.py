@@ -49,6 +49,44 @@ def signed(add: float) -> str:
     return f"{round(add, 3) + 0.0:+.3f}"
 
 
+def write_number(card: CaseCard, number: float) -> str:
+    """What is added to a score, or to a value."""
+    return signed(number) if card.value is None else f"{round(number, 9) + 0.0:+.4g}"
+
+
+def write_head(card: CaseCard) -> tuple[str, str]:
+    """The answer, and what it is beside."""
+    if card.value is None:
+        other = f"{card.runner_up} {percent(card.runner_up_probability)}"
+        return f"{card.answer} {percent(card.probability)}", f"ahead of {other}"
+    lower, higher = (
+        f"case {side['case']} ({show_cell(side['label'])})"
+        for side in (card.opposing, card.supporting)
+    )
+    said = f"between {lower} and {higher}"
+    interval, estimate = card.value["interval"], show_cell(card.value["estimate"])
+    if interval is not None:
+        said += f", 90% interval {' to '.join(map(show_cell, interval))}"
+    if card.value["order"] is None:
+        return estimate, said
+    return show_cell(card.answer), f"at {estimate} in the order from 0, {said}"
+
+
+def name_sides(card: CaseCard) -> tuple[str, str]:
+    """What the supporting case speaks for, and the opposing one."""
+    if card.value is not None:
+        return "a higher value", "a lower value"
+    return str(card.answer), str(card.runner_up)
+
+
+def write_total(card: CaseCard) -> str:
+    """What the additions add up to."""
+    if card.value is None:
+        return "lead"
+    middle, estimate = (show_cell(card.value[name]) for name in ("middle", "estimate"))
+    return f"from the middle, {middle}, to {estimate}"
+
+
 def write_side(card: CaseCard, side: dict[str, Any]) -> tuple[list[str], list[str]]:
     """How much the prototype around a training case has to say, and what it is unlike."""
     whole = "votes" if card.decision == "votes" else "code"
@@ -81,7 +119,7 @@ def list_rows(card: CaseCard) -> Iterator[tuple[str, list[str], str | None, floa
             cells.append(word if is_near else f"≠ {word}")
         yield one["name"], cells, one["outside"], one["for"]
     for row in card.rest:
-        if row["kind"] == "features" or round(row["for"], 3):
+        if row["kind"] == "features" or card.value or round(row["for"], 3):
             yield row["name"], [], None, row["for"]
 
 
@@ -101,11 +139,13 @@ def write_text(card: CaseCard) -> str:
         f"Sample {card.case} is {card.answer} ({percent(card.probability)}), ahead of "
         f"{card.runner_up} ({percent(card.runner_up_probability)})."
     ]
+    if card.value is not None:
+        lines = [f"Sample {card.case} is {', '.join(write_head(card))}."]
     if card.doubt != "clear":
         lines.append(f"! {card.doubt_text}")
     if card.doubt == "no evidence":
         return "\n".join(map(printable, [*lines, *card.notes]))
-    for side, label in ((card.supporting, card.answer), (card.opposing, card.runner_up)):
+    for side, label in zip((card.supporting, card.opposing), name_sides(card), strict=True):
         like, unlike = write_side(card, side)
         lines.append(f"  For {label}: like case {', '.join([side['case'], *like])}")
         lines += [f"    {', '.join(unlike)}"] if unlike else []
@@ -124,22 +164,23 @@ def _write_table(card: CaseCard) -> Iterator[str]:
     # Names of kernels of series say most at their end, and have no values beside them.
     longest = LONGEST_NAME if head else 2 * LONGEST_NAME
     largest = max(abs(add) for *_, add in rows) or 1.0
-    lines = [["", *head, f"{'':{BAR}} for {card.answer}"]]
+    lines = [["", *head, f"{'':{BAR}} for {name_sides(card)[0]}"]]
     for name, cells, _, add in rows:
         shown = [shorten(cell, LONGEST_CELL) for cell in cells or [""] * 3] if head else []
-        lines.append([shorten(name, longest), *shown, _draw_bar(add, largest)])
+        bar = f"{_draw_bar(add, largest)} {write_number(card, add)}"
+        lines.append([shorten(name, longest), *shown, bar])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)][:-1]
     for name, *shown, bar in lines:
         cells = [f"{cell:>{width}}" for cell, width in zip(shown, widths[1:], strict=True)]
         yield f"  {'   '.join([f'{name:<{widths[0]}}', *cells, bar])}".rstrip()
     total = sum(widths) + 3 * len(widths)
-    yield f"  {'lead':<{total}}{'':{2 * BAR + 1}} {signed(card.lead)}"
+    yield f"  {write_total(card):<{total}}{'':{2 * BAR + 1}} {write_number(card, card.lead)}"
 
 
 def _draw_bar(add: float, longest: float) -> str:
     size = int(np.ceil(BAR * abs(add) / longest - 0.25))
     left, right = ("", "█" * size) if add >= 0 else ("▒" * size, "")
-    return f"{left:>{BAR}}│{right:<{BAR}} {signed(add)}"
+    return f"{left:>{BAR}}│{right:<{BAR}}"
 
 
 def _write_series(card: CaseCard) -> Iterator[str]:
@@ -176,15 +217,18 @@ def write_when(card: CaseCard) -> str:
 
 def write_html(card: CaseCard) -> str:
     """A card for a notebook, with all styles in it, on any background."""
+    answer, beside = write_head(card)
+    chance = ""
+    if card.value is None:
+        answer, chance = str(card.answer), f" {percent(card.probability)}"
     badge, edge = BADGES[card.doubt], "dashed" if card.doubt == "no evidence" else "solid"
     parts = [
         f'<div style="font:13px/1.45 system-ui,sans-serif;max-width:860px;padding:12px 16px;'
         f"margin:6px 0;border:1px {edge} {GREY};border-left:5px {edge} {badge};"
         'border-radius:6px">',
         f'<div style="font-size:16px"><span style="opacity:.7">{escape(card.case)} is</span> '
-        f"<b>{escape(str(card.answer))}</b> {percent(card.probability)}"
-        f'<span style="opacity:.7">, ahead of {escape(str(card.runner_up))} '
-        f"{percent(card.runner_up_probability)}</span></div>",
+        f"<b>{escape(answer)}</b>{escape(chance)}"
+        f'<span style="opacity:.7">, {escape(beside)}</span></div>',
         f'<div style="margin:2px 0 8px;color:{badge};font-weight:600">'
         f"{escape(card.doubt_text)}</div>",
     ]
@@ -202,8 +246,9 @@ def _table_html(card: CaseCard) -> Iterator[str]:
     left = f"{cell}text-align:left;"
     line = f"background:none;border-top:1px solid {GREY};"
     heads = ["<div>this&nbsp;case</div>"]
-    for side, label in ((card.supporting, card.answer), (card.opposing, card.runner_up)):
+    for side in (card.supporting, card.opposing):
         like, unlike = write_side(card, side)
+        label = show_cell(side["label"]) if card.value else side["label"]
         heads.append(
             f"<div>like {escape(side['case'])}, {escape(str(label))}</div>"
             f'<div style="font-weight:400;opacity:.7">{",<br>".join(map(escape, like + unlike))}'
@@ -217,7 +262,7 @@ def _table_html(card: CaseCard) -> Iterator[str]:
     for head in heads[first:]:
         yield f'<th style="{cell}white-space:normal;max-width:170px;vertical-align:bottom">'
         yield f"{head}</th>"
-    yield f'<th style="{left}vertical-align:bottom">for {escape(str(card.answer))}</th>'
+    yield f'<th style="{left}vertical-align:bottom">for {escape(name_sides(card)[0])}</th>'
     yield "</tr></thead><tbody>"
     rows = list(list_rows(card))
     longest = max(abs(add) for *_, add in rows) or 1.0
@@ -231,12 +276,13 @@ def _table_html(card: CaseCard) -> Iterator[str]:
             shown[0] += f'<br><span style="color:{BADGES["novel"]}">{outside}</span>'
         yield f'<tr style="{line}{"" if cells else "opacity:.75"}"><td style="{left}">'
         yield f"{escape(name)}</td>{'</td>'.join([*shown[first:], '']) or blank}"
-        yield f"<td>{_bar_html(add, longest)}</td></tr>"
-    yield f'<tr style="{line}font-weight:600"><td style="{left}">lead</td>{blank}'
-    yield f'<td style="{cell}">{signed(card.lead)}</td></tr></tbody></table></div>'
+        yield f"<td>{_bar_html(add, longest, write_number(card, add))}</td></tr>"
+    total = escape(write_total(card))
+    yield f'<tr style="{line}font-weight:600"><td style="{left}">{total}</td>{blank}'
+    yield f'<td style="{cell}">{write_number(card, card.lead)}</td></tr></tbody></table></div>'
 
 
-def _bar_html(add: float, longest: float) -> str:
+def _bar_html(add: float, longest: float, number: str) -> str:
     """A bar to the right for what speaks for the answer, to the left for what is against it."""
     width = 50 * abs(add) / longest
     left, color = (50, FOR) if add >= 0 else (50 - width, AGAINST)
@@ -246,7 +292,7 @@ def _bar_html(add: float, longest: float) -> str:
         f'<div style="position:absolute;left:50%;top:-3px;bottom:-3px;width:1px;background:{GREY}">'
         f'</div><div style="position:absolute;left:{left:.1f}%;width:{width:.1f}%;height:12px;'
         f'background:{color};border-radius:2px"></div></div>'
-        f'<span style="flex:1;text-align:right">{signed(add)}</span></div>'
+        f'<span style="flex:1;text-align:right">{number}</span></div>'
     )
 
 

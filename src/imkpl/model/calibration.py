@@ -111,7 +111,7 @@ LOG_RANGE = (-1.0, 8.0)
 
 def calibrate(predictor: Predictor, samples: CalibrationSamples) -> float:
     """The temperature for samples that had no part in the model."""
-    scores = predictor.score(samples.resemblances)
+    scores = predictor.grade(samples.resemblances)
     return find_temperature(scores, samples.labels, samples.sample_weight)
 
 

@@ -77,6 +77,7 @@ def cover(
         log_strengths=np.zeros(seeds.size),
         contrasts=sp.csr_array(prototypes.shape),
         sharpness=0.0,
+        levels=problem.first_levels(problem.labels[seeds]),
     )
     return sharpen(problem, state) if problem.settings.has_votes else state
 

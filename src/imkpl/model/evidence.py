@@ -2,7 +2,8 @@
 
 The combined kernel is a sum over kernels, and a class score is a mean over its prototypes. So every
 score is exactly the sum of a table with one row per prototype, one column per kernel, one for the
-bonuses of prototypes, and one for the rest, which is about their number.
+bonuses of prototypes, and one for the rest, which is about their number. Of values, the classes are
+two sides: the prototypes whose values are above the estimate, and the others.
 """
 
 from __future__ import annotations
@@ -69,10 +70,9 @@ class Evidence:
         """The part of each prototype in each class score: its share of the votes or of the code."""
         votes, code = self.predictor.votes, self.encoding.codes[[row]].toarray().ravel()
         if votes is not None:
-            owners = np.eye(self.encoding.scores.shape[1])[votes.classes]
-            return np.asarray(
-                owners * votes.parts(self.compared.resemblances[[row]])[0][:, np.newaxis]
-            )
+            resemblances = self.compared.resemblances[[row]]
+            owners = np.eye(self.encoding.scores.shape[1])[votes.sides(resemblances)[0]]
+            return np.asarray(owners * votes.parts(resemblances)[0][:, np.newaxis])
         amounts = code[:, np.newaxis] * self.predictor.encoder.class_shares
         total = amounts.sum()
         return np.asarray(amounts / total if total > 0 else amounts)
@@ -129,7 +129,8 @@ class Evidence:
         words = np.column_stack([parts, votes.bonuses])
         runner_up = np.argsort(-scores, kind="stable")[1]
         words -= self.factors(row)[:, runner_up] @ words
-        return np.column_stack([words, scores[votes.classes] - words.sum(axis=1)])
+        sides = votes.sides(self.compared.resemblances[[row]])[0]
+        return np.column_stack([words, scores[sides] - words.sum(axis=1)])
 
 
 def collect_evidence(predictor: Predictor, X: Any) -> Evidence:

@@ -56,12 +56,12 @@ def discrimination_term(
     kernel: FloatArray,
     prototypes: sp.csr_array,
     codes: sp.csr_array,
-    members: list[IntArray],
+    agreement: list[IntArray] | FloatArray,
     sample_weight: FloatArray,
 ) -> float:
     """``J_dis = 1/2 sum_i a_i sum_s (U gamma_i)_s ||...||^2`` (Eq. 5) for a unit diagonal."""
     # Half the squared distance is 1 - K_is to a sample of the same class and 1 to any other.
-    near = same_class_product(kernel, members, prototypes.T)
+    near = same_class_product(kernel, agreement, prototypes.T)
     sizes = prototypes.sum(axis=1)
     return float(sample_weight @ (codes @ sizes - row_products(codes, near)))
 
@@ -83,7 +83,7 @@ def evaluate(problem: Problem, state: State) -> ObjectiveParts:
         reconstruction=scale * reconstruction_term(kernel, prototypes, codes, weight),
         discrimination=scale
         * settings.discrimination
-        * discrimination_term(kernel, prototypes, codes, problem.members, weight),
+        * discrimination_term(kernel, prototypes, codes, problem.agreement, weight),
         interpretability=scale * settings.interpretability * interpretability_term(prototypes),
         separation=settings.separation * problem.separation_loss.value(state.weights),
         regularization=ridge_term(problem.separation_loss, state.weights),
@@ -92,11 +92,16 @@ def evaluate(problem: Problem, state: State) -> ObjectiveParts:
 
 
 def same_class_product(
-    kernel: FloatArray, members: list[IntArray], mixes: sp.sparray
+    kernel: FloatArray, agreement: list[IntArray] | FloatArray, mixes: sp.sparray
 ) -> FloatArray:
-    """``(same * kernel) @ mixes``, where ``same`` is 1 for two samples of one class, else 0."""
+    """``(same * kernel) @ mixes``, where ``same`` says how far the targets of two samples agree.
+
+    It is 1 for two samples of one class and 0 for others, if only the members of classes are given.
+    """
     by_rows = sp.csr_array(mixes)
+    if isinstance(agreement, np.ndarray):
+        return np.asarray((by_rows.T @ (agreement * kernel)).T)
     product = np.empty(by_rows.shape)
-    for block in members:
+    for block in agreement:
         product[block] = (by_rows[block].T @ kernel[np.ix_(block, block)]).T
     return product

@@ -50,12 +50,12 @@ class KernelEvidence:
         """The kernels that are much more likely to be useful than to be chance."""
         return np.flatnonzero(self.has_structure & (self.shares >= LEAST_EVIDENCE))
 
-    def warn(self) -> None:
+    def warn(self, targets: str = "classes") -> None:
         """Say so where no kernel is more than chance."""
         if not self.has_structure:
             warnings.warn(
-                "No kernel tells the classes apart better than shuffled copies of the kernels do: "
-                "what is learned from these samples may be chance. Check that the rows of X and y "
+                f"No kernel tells the {targets} apart better than shuffled copies of the kernels "
+                "do: what is learned from these samples may be chance. Check that the rows of X and y "
                 "belong together; if they do, there may be too few samples, or other features are "
                 "needed.",
                 stacklevel=2,

@@ -103,8 +103,8 @@ class Predictor:
         )
 
     def decide(self, X: Any) -> FloatArray:
-        """Class scores of samples, a block at a time, without codes."""
-        return np.concatenate([self.score(found.resemblances) for found in self._blocks(X)])
+        """Class scores of samples, or values, a block at a time, without codes."""
+        return np.concatenate([self.grade(found.resemblances) for found in self._blocks(X)])
 
     def compare(self, X: Any) -> Compared:
         """Inner products of samples and prototypes, a block of samples at a time."""
@@ -183,6 +183,10 @@ class Predictor:
         if self.votes is not None:
             return self.votes.scores(resemblances)
         return self.encoder.shares(self.encoder.encode(resemblances))
+
+    def grade(self, resemblances: FloatArray) -> FloatArray:
+        """What answers are read from: class scores, or values in a column."""
+        return self.score(resemblances) if self.votes is None else self.votes.grade(resemblances)
 
     def check(self, form: Form) -> None:
         """Raise a ValueError unless all parts belong together, also if they are from a file."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +14,7 @@ from numpy.typing import DTypeLike
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels import Kernels
 from imkpl.model.separation import Separation
-from imkpl.model.votes import STRENGTH_RIDGE, vote_loss
+from imkpl.model.votes import STRENGTH_RIDGE, value_loss, vote_loss
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Settings:
         return self.decision == "votes"
 
 
+# Ridge on the mean square of the distances of values of prototypes from the means of their bins.
+LEVEL_RIDGE = 1e-3
 # A required kernel has at least this part of an even share: enough to be seen in an explanation.
 LEAST_SHARE = 0.1
 
@@ -59,7 +62,7 @@ class Problem:
     # K_l(x, x) is the same for all samples: 1, or one over the variance if kernels are divided by
     # it. Kernels of words have it on average.
     kernels: Kernels  # between the training samples
-    labels: IntArray  # class of each sample, from 0
+    labels: IntArray  # class of each sample, from 0; of values their bin
     sample_weight: FloatArray
     multiplicity: FloatArray  # how many given samples each stands for
     settings: Settings
@@ -74,6 +77,8 @@ class Problem:
     # c, on every t^2 ||Phi (u_j - v_j)||^2, prototypes minus contrasts; 0 without contrasts
     ridge: float = 0.0
     dtype: DTypeLike = np.float64  # precision of kernels and margins
+    # Of mean 0 and variance 1, where the target is a value; bins of it are then the classes.
+    values: FloatArray | None = None
 
     @property
     def sparsity(self) -> int:
@@ -94,6 +99,21 @@ class Problem:
     def members(self) -> list[IntArray]:
         """The samples of every class."""
         return [np.flatnonzero(self.labels == q) for q in range(int(self.labels.max()) + 1)]
+
+    @cached_property
+    def agreement(self) -> list[IntArray] | FloatArray:
+        """The samples of every class, or how far the values of all pairs of samples agree."""
+        if self.values is None:
+            return self.members
+        return np.asarray(agree(self.values[:, np.newaxis], self.values))
+
+    def first_levels(self, classes: IntArray) -> FloatArray:
+        """The mean values of the bins of prototypes; nothing for classes."""
+        if self.values is None:
+            return np.empty(0)
+        totals = np.bincount(self.labels, self.sample_weight)
+        means = np.bincount(self.labels, self.sample_weight * self.values) / totals
+        return np.asarray(means[classes])
 
     def scale(self, weights: FloatArray) -> float:
         """The diagonal of the combined kernel; times it, terms are linear in the weights."""
@@ -127,13 +147,29 @@ class Problem:
         the samples, (n_samples, n_prototypes).
         """
         logs = state.sharpness * resemblances + state.log_strengths
-        loss, slopes = vote_loss(logs, classes, self.labels, self.sample_weight)
+        loss, slopes, _ = self.judge(logs, classes, state.levels)
         strengths = STRENGTH_RIDGE * self.sample_weight.sum() / classes.size
         loss += float(strengths * (state.log_strengths @ state.log_strengths))
         if self.ridge > 0:
             norms = row_products(mixes, resemblances.T).sum()
             loss += float(0.5 * self.ridge * state.sharpness**2 * norms)
         return loss, slopes
+
+    def judge(
+        self, logs: FloatArray, classes: IntArray, levels: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray]:
+        """What votes are wrong by, and its slopes in their logarithms and in levels.
+
+        The cross-entropy, or half the squared error of values, with a ridge that keeps the level
+        of a prototype near the mean value of its bin.
+        """
+        if self.values is None:
+            loss, slopes = vote_loss(logs, classes, self.labels, self.sample_weight)
+            return loss, slopes, np.empty(0)
+        loss, slopes, pulls = value_loss(logs, levels, self.values, self.sample_weight)
+        apart = levels - self.first_levels(classes)
+        ridge = LEVEL_RIDGE * self.sample_weight.sum()
+        return loss + float(ridge * apart @ apart), slopes, pulls + 2 * ridge * apart
 
     def keep_least(self, weights: FloatArray) -> FloatArray:
         """Kernel weights of the same sum, in which every required kernel has a share."""
@@ -154,6 +190,7 @@ class Problem:
             multiplicity=self.multiplicity[samples],
             is_eligible=None if self.is_eligible is None else self.is_eligible[samples],
             persons=None if self.persons is None else self.persons[samples],
+            values=None if self.values is None else self.values[samples],
         )
 
     def find_kernels(self, other: Problem) -> IntArray:
@@ -190,11 +227,23 @@ class State:
         sp.csr_array
     )  # V', like the prototypes: what each is unlike, samples of other classes
     sharpness: float  # t, of the votes
+    levels: FloatArray = field(default_factory=lambda: np.empty(0))  # the value of each prototype
 
     @property
     def mixes(self) -> sp.csr_array:
         """U' - V': what votes compare a sample with."""
         return sp.csr_array(self.prototypes - self.contrasts)
+
+
+def agree(one: Any, other: Any) -> Any:
+    """How far two targets agree: 1 for the same class, 0 for others; of values, by their distance.
+
+    Half the paper's ``||l_i - l_s||^2`` is 1 minus this: of values, half the square of their
+    difference in standard deviations, and at most 1.
+    """
+    if np.issubdtype(np.asarray(one).dtype, np.integer):
+        return (one == other).astype(np.float64)
+    return np.maximum(0.0, 1.0 - 0.5 * (one - other) ** 2)
 
 
 def row_products(sparse: sp.csr_array, dense: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
 from imkpl._progress import announce
 from imkpl._typing import BoolArray, FloatArray, IntArray
@@ -22,7 +22,7 @@ from imkpl.model.neighbors import space_evenly
 from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes
 from imkpl.model.voters import count_votes, learn_voters
-from imkpl.model.votes import vote_loss
+from imkpl.model.votes import ValueVotes
 
 # Prototypes per class that are tried, until more do not help. The more prototypes, the more they
 # must gain: so many standard errors for each of a class.
@@ -78,6 +78,27 @@ def choose_size(
     sizes += [most] * (len(sizes) < len(PER_CLASS))
     rest = (learn(is_left, widths) for is_left in parts[halve(parts) :])
     return choose_number(folds, rest, [Size(size, ridge, widths) for size in sizes], problem)
+
+
+def find_residuals(
+    problem: Problem, n_kernels: int, ranked: IntArray, size: Size, seed: int
+) -> FloatArray:
+    """How far the values of left-out samples are above what models of the others say, in order.
+
+    There are as many as left-out samples; of weighted samples they are quantiles.
+    """
+    parts = split(problem, ranked, seed)
+    folds = [Fold.of(problem, n_kernels, is_left, size.widths) for is_left in parts]
+    if not folds:
+        return np.empty(0)
+    found = [fold.predict(size.n_prototypes, size.ridge) for fold in folds]
+    residuals = np.concatenate([f.targets - one for f, one in zip(folds, found, strict=True)])
+    weight = np.concatenate([fold.weight for fold in folds])
+    if np.ptp(weight) == 0:
+        return np.sort(residuals)
+    middles = (np.arange(residuals.size) + 0.5) / residuals.size
+    found_at = np.quantile(residuals, middles, weights=weight, method="inverted_cdf")
+    return np.asarray(found_at)
 
 
 def halve(folds: Sequence[Any]) -> int:
@@ -191,11 +212,18 @@ def judge(folds: list[Fold], found: list[FloatArray]) -> FloatArray:
 
     Its mean for every person, where samples are of persons.
     """
-    scores, labels = np.concatenate(found), np.concatenate([fold.labels for fold in folds])
+    scores, targets = np.concatenate(found), np.concatenate([fold.targets for fold in folds])
     weight = np.concatenate([fold.weight for fold in folds])
-    logs = log_softmax(find_temperature(scores, labels, weight) * scores, axis=1)
-    chances = np.maximum(logs[np.arange(labels.size), labels], np.log(LEAST_CHANCE))
-    ends = np.cumsum([fold.labels.size for fold in folds])[:-1]
+    if scores.ndim == 1:
+        # Of values, the logarithm of their density if errors are normal.
+        squares = (scores - targets) ** 2
+        variance = float(np.average(squares, weights=weight)) or 1.0
+        logs = np.maximum(-0.5 * squares / variance, np.log(LEAST_CHANCE))
+        chances = logs - 0.5 * np.log(variance)
+    else:
+        logs = log_softmax(find_temperature(scores, targets, weight) * scores, axis=1)
+        chances = np.maximum(logs[np.arange(targets.size), targets], np.log(LEAST_CHANCE))
+    ends = np.cumsum([fold.targets.size for fold in folds])[:-1]
     parts = zip(folds, np.split(chances, ends), strict=True)
     return np.concatenate([fold.average_persons(part, fold.weight) for fold, part in parts])
 
@@ -257,7 +285,7 @@ class Fold:
     weights: FloatArray  # of the kernels
     kernel: FloatArray  # (n_learned, n_learned)
     left: FloatArray  # (n_left, n_learned) kernel values of the samples that are scored
-    labels: IntArray  # their classes
+    targets: IntArray | FloatArray  # their classes, or values
     weight: FloatArray  # and weights
     persons: IntArray | None  # and whom they belong to
     whole: Problem  # the chosen kernels on all samples, in their first width
@@ -283,7 +311,7 @@ class Fold:
             weights=weights,
             kernel=kernel[np.ix_(learned, learned)],
             left=kernel[np.ix_(left, learned)],
-            labels=whole.labels[left],
+            targets=(whole.labels if whole.values is None else whole.values)[left],
             weight=whole.sample_weight[left],
             persons=None if whole.persons is None else whole.persons[left],
             whole=whole,
@@ -323,14 +351,14 @@ class Fold:
         Its minimum has coefficients of at least 0 on samples of the class and of at most 0 on
         others: it is the best prototype minus contrast of every class, before samples are cut.
         """
-        labels, weight = self.problem.labels, self.problem.sample_weight
         classes, (learned, left) = np.arange(len(self.problem.members)), self.features
+        levels = self.problem.first_levels(classes)
         shape = (classes.size, learned.shape[1])
 
         def value_and_gradient(parameters: FloatArray) -> tuple[float, FloatArray]:
             slopes, offsets = parameters[classes.size :].reshape(shape), parameters[: classes.size]
             logs = (slopes @ learned.T).T + offsets
-            loss, pulls = vote_loss(logs, classes, labels, weight)
+            loss, pulls, _ = self.problem.judge(logs, classes, levels)
             gradient = pulls.T @ learned + ridge * slopes
             loss += float(0.5 * ridge * np.sum(slopes**2))
             return loss, np.concatenate([pulls.sum(axis=0), gradient.ravel()])
@@ -343,12 +371,15 @@ class Fold:
             options={"maxiter": ROUGH_STEPS, "ftol": ROUGH_DECREASE},
         ).x
         scores = left @ found[classes.size :].reshape(shape).T + found[: classes.size]
-        return np.asarray(scores)
+        return np.asarray(scores if not levels.size else softmax(scores, axis=1) @ levels)
 
     def predict(self, size: int, ridge: float) -> FloatArray:
-        """Class scores of the left-out samples."""
+        """Class scores, or values, of the left-out samples."""
         problem = replace(self.problem, ridge=ridge)
         start = cover(problem, self.weights, size, self.kernel)
         quickly = partial(learn_voters, steps=FOLD_STEPS, smallest_decrease=FOLD_DECREASE)
         state, _ = alternate(problem, start, [update_codes, quickly], max_iter=1, tol=0.0)
-        return count_votes(problem, state).scores((state.mixes @ self.left.T).T)
+        votes, resemblances = count_votes(problem, state), (state.mixes @ self.left.T).T
+        if isinstance(votes, ValueVotes):
+            return votes.estimate(resemblances)
+        return votes.scores(resemblances)

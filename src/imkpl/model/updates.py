@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.model.objective import interpretability_term, same_class_product
-from imkpl.model.problem import Problem, State, row_products
+from imkpl.model.problem import Problem, State, agree, row_products
 from imkpl.model.separation import ridge_term
 from imkpl.model.votes import VOTE_WEIGHT
 from imkpl.solvers.nqp import pursue, pursue_batch
@@ -20,7 +20,7 @@ def update_codes(problem: Problem, state: State) -> State:
     prototypes, kernel = state.prototypes, state.kernel
     to_samples = prototypes @ kernel
     gram = to_samples @ prototypes.T
-    apart = prototypes.sum(axis=1) - same_class_product(kernel, problem.members, prototypes.T)
+    apart = prototypes.sum(axis=1) - same_class_product(kernel, problem.agreement, prototypes.T)
     linear = -2 * to_samples.T + problem.settings.discrimination * apart
     found = pursue_batch(gram, linear, problem.settings.code_sparsity, scale=2.0)
     old_values = row_products(state.codes, state.codes @ gram + linear)
@@ -36,7 +36,7 @@ def update_prototypes(problem: Problem, state: State) -> State:
     overlaps = (codes.T @ weighted).toarray()
     # Row i: the linear part of Eq. 9 for prototype i, but for the other prototypes.
     wanted = -2 * (weighted.T @ kernel)
-    near = same_class_product(kernel, problem.members, weighted).T
+    near = same_class_product(kernel, problem.agreement, weighted).T
     wanted += problem.settings.discrimination * (weighted.sum(axis=0)[:, None] - near)
     images = state.prototypes @ kernel
 
@@ -160,8 +160,10 @@ def kernel_costs(problem: Problem, state: State) -> FloatArray:
     used = sp.csr_array(state.codes @ state.prototypes).tocoo()
     amounts = problem.settings.discrimination * weight[used.coords[0]] * used.data
     left, right = used.coords
-    is_same = problem.labels[left] == problem.labels[right]
-    costs -= kernels.contract_pairs(amounts[is_same], left[is_same], right[is_same])
+    targets = problem.labels if problem.values is None else problem.values
+    same = agree(targets[left], targets[right])
+    is_same = same > 0
+    costs -= kernels.contract_pairs((amounts * same)[is_same], left[is_same], right[is_same])
     return np.asarray(costs + amounts.sum() * problem.diagonals)
 
 
@@ -232,6 +234,7 @@ def sort_prototypes(state: State, keys: IntArray) -> State:
         contrasts=state.contrasts[order],
         codes=sp.csr_array(state.codes[:, order]),
         log_strengths=state.log_strengths[order],
+        levels=state.levels[order] if state.levels.size else state.levels,
     )
 
 

@@ -11,7 +11,7 @@ from scipy.optimize import Bounds, minimize
 from imkpl._typing import BoolArray, FloatArray
 from imkpl.model.objective import evaluate, same_class_product
 from imkpl.model.problem import Problem, State
-from imkpl.model.votes import LOG_SHARPNESS, STRENGTH_RIDGE, VOTE_WEIGHT, Votes, vote_loss
+from imkpl.model.votes import LOG_SHARPNESS, STRENGTH_RIDGE, VOTE_WEIGHT, ValueVotes, Votes
 
 # Steps of L-BFGS over all samples, over three times as many as may stay, and over those that stay.
 STEPS = 40, 40, 60
@@ -62,7 +62,10 @@ def learn_voters(
 def count_votes(problem: Problem, state: State) -> Votes:
     """The decision of a state."""
     bonuses = (state.log_strengths - state.log_strengths.min()) / state.sharpness
-    return Votes(problem.prototype_classes(state), bonuses, state.sharpness)
+    classes = problem.prototype_classes(state)
+    if problem.values is None:
+        return Votes(classes, bonuses, state.sharpness)
+    return ValueVotes(classes, bonuses, state.sharpness, state.levels)
 
 
 def keep_largest(rows: sp.csr_array, n_kept: int) -> sp.csr_array:
@@ -124,11 +127,16 @@ class VoterObjective:
             state.contrasts.toarray()[is_other],
             state.log_strengths,
             np.log([state.sharpness] if self.has_contrasts else []),
+            state.levels,
         ]
         self.ends = ends = np.cumsum([part.size for part in parts])
         lowest = np.where(np.arange(ends[-1]) < ends[1], 0.0, -np.inf)
         highest = np.full(lowest.size, np.inf)
-        lowest[ends[2] :], highest[ends[2] :] = LOG_SHARPNESS
+        lowest[ends[2] : ends[3]], highest[ends[2] : ends[3]] = LOG_SHARPNESS
+        if self.problem.values is not None:
+            # An answer is never beyond all values of training.
+            lowest[ends[3] :] = self.problem.values.min()
+            highest[ends[3] :] = self.problem.values.max()
         # Kernels given by hand may be indefinite: mixes then have no norm, and nothing stops the
         # search. What it finds does not lower the whole objective.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -140,7 +148,7 @@ class VoterObjective:
                 bounds=Bounds(lowest, highest),
                 options={"maxiter": max_steps, "ftol": self.smallest_decrease},
             ).x
-        own, other, log_strengths, log_sharpness = np.split(found, ends[:-1])
+        own, other, log_strengths, log_sharpness, levels = np.split(found, ends[:-1])
         prototypes, contrasts = np.zeros(is_own.shape), np.zeros(is_other.shape)
         prototypes[is_own], contrasts[is_other] = own, other
         squares = np.einsum("is,is->i", prototypes, sp.csr_array(prototypes) @ self.kernel)
@@ -153,12 +161,13 @@ class VoterObjective:
             contrasts=sp.csr_array(contrasts),
             log_strengths=log_strengths,
             sharpness=float(np.exp(log_sharpness[0])) if self.has_contrasts else state.sharpness,
+            levels=levels,
         )
 
     def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient."""
         problem, n_prototypes, used = self.problem, self.classes.size, self.used
-        own, other, log_strengths, log_sharpness = np.split(parameters, self.ends[:-1])
+        own, other, log_strengths, log_sharpness, levels = np.split(parameters, self.ends[:-1])
         prototypes = np.zeros(self.is_own.shape)
         prototypes[self.is_own] = own
         similarities = np.empty((n_prototypes, self.kernel.shape[0]))
@@ -175,7 +184,7 @@ class VoterObjective:
             resemblances = similarities - contrasts @ self.among
             sharpness = float(np.exp(log_sharpness[0]))
         logs = (sharpness * resemblances).T + log_strengths
-        loss, slopes = vote_loss(logs, self.classes, problem.labels, problem.sample_weight)
+        loss, slopes, pulled = problem.judge(logs, self.classes, levels)
         strengths = STRENGTH_RIDGE * problem.sample_weight.sum() / n_prototypes
         loss += float(strengths * (log_strengths @ log_strengths))
         votes = VOTE_WEIGHT * sharpness * slopes.T
@@ -196,4 +205,5 @@ class VoterObjective:
         gradient.append(VOTE_WEIGHT * (slopes.sum(axis=0) + 2 * strengths * log_strengths))
         if self.has_contrasts:
             gradient.append(np.array([np.sum(votes * resemblances) + ridge * squared]))
+        gradient.append(VOTE_WEIGHT * pulled)
         return value + VOTE_WEIGHT * loss, np.concatenate(gradient)

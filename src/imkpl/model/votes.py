@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp, softmax
 
 from imkpl._checks import check_nonnegative, require
 from imkpl._typing import FloatArray, IntArray
@@ -51,6 +52,14 @@ class Votes:
         runner_up = np.partition(totals, -2, axis=1)[:, -2:-1]
         return np.asarray((totals - runner_up) / self.sharpness)
 
+    def grade(self, similarities: FloatArray) -> FloatArray:
+        """What the answer is read from: the class scores."""
+        return self.scores(similarities)
+
+    def sides(self, similarities: FloatArray) -> IntArray:
+        """The class that each prototype votes for, for every sample."""
+        return np.tile(self.classes, (len(similarities), 1))
+
     def parts(self, similarities: FloatArray) -> FloatArray:
         """The share of every prototype in the votes for its class."""
         return sum_votes(self.logs(similarities), self.classes)[2]
@@ -64,6 +73,67 @@ class Votes:
         steps = np.diff(self.classes, prepend=0, append=n_classes - 1)
         is_sorted = np.isin(steps, (0, 1)).all() and steps[-1] == 0
         require(is_sorted, f"prototypes are not sorted by {n_classes} classes")
+
+
+@dataclass(frozen=True, eq=False)
+class ValueVotes(Votes):
+    """Votes for values: the answer is the mean of the prototypes' values, by their votes.
+
+    Every answer lies between values above it and values below: prototypes vote for one of two
+    sides. How far the upper side is ahead decides where between them the answer is.
+    """
+
+    levels: FloatArray  # (n_prototypes,) the value that each prototype votes for
+    places: FloatArray | None = None  # the value of every class, if classes are predicted
+
+    def shares(self, similarities: FloatArray) -> FloatArray:
+        """The share of every prototype in all votes."""
+        return np.asarray(softmax(self.logs(similarities), axis=1))
+
+    def estimate(self, similarities: FloatArray) -> FloatArray:
+        """The mean of the prototypes' values."""
+        return np.asarray(self.shares(similarities) @ self.levels)
+
+    def sides(self, similarities: FloatArray) -> IntArray:
+        """Whether each prototype's value is above the estimate, 1, or below, 0; some are either."""
+        lowest, highest = self.levels.min(), self.levels.max()
+        is_above = self.levels > self.estimate(similarities)[:, np.newaxis]
+        return ((is_above | (self.levels == highest)) & (self.levels > lowest)).astype(np.intp)
+
+    def parts(self, similarities: FloatArray) -> FloatArray:
+        """The share of every prototype in the votes for its side."""
+        logs, sides = self.logs(similarities), self.sides(similarities)
+        return np.asarray(np.exp(logs - np.take_along_axis(_sum_sides(logs, sides), sides, 1)))
+
+    def scores(self, similarities: FloatArray) -> FloatArray:
+        """How far the lower and the upper side are ahead of the other, which has the score 0."""
+        totals = _sum_sides(self.logs(similarities), self.sides(similarities))
+        return np.asarray((totals - totals.min(axis=1, keepdims=True)) / self.sharpness)
+
+    def grade(self, similarities: FloatArray) -> FloatArray:
+        """The estimate as a column; for ordered classes how much nearer each is than the next."""
+        estimates = self.estimate(similarities)[:, np.newaxis]
+        if self.places is None:
+            return estimates
+        near = -((estimates - self.places) ** 2)
+        return np.asarray(near - np.partition(near, -2, axis=1)[:, -2:-1])
+
+    def ends(self, similarities: FloatArray) -> FloatArray:
+        """The mean values of the lower and of the upper side, by the votes for them."""
+        parts, sides = self.parts(similarities) * self.levels, self.sides(similarities)
+        return np.column_stack([np.sum(parts * (sides == side), axis=1) for side in (0, 1)])
+
+    def check(self, n_prototypes: int, n_classes: int) -> None:
+        """Raise a ValueError unless every prototype has a value, also if votes are from a file."""
+        super().check(n_prototypes, n_classes)
+        is_right = self.levels.shape == (n_prototypes,) and np.ptp(self.levels) > 0
+        require(is_right, f"there are not values of {n_prototypes} prototypes")
+
+
+def _sum_sides(logs: FloatArray, sides: IntArray) -> FloatArray:
+    """The logarithms of the votes for the lower and for the upper side."""
+    listed = [logsumexp(np.where(sides == side, logs, -np.inf), axis=1) for side in (0, 1)]
+    return np.column_stack(listed)
 
 
 def sum_votes(logs: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -94,6 +164,17 @@ def vote_loss(
     chances[everyone, labels] -= 1
     chances *= sample_weight[:, None]
     return loss, (chances.T[classes] * parts.T).T
+
+
+def value_loss(
+    logs: FloatArray, levels: FloatArray, values: FloatArray, sample_weight: FloatArray
+) -> tuple[float, FloatArray, FloatArray]:
+    """Half the squared error of the mean values, its slopes in the votes' logarithms and levels."""
+    shares = softmax(logs, axis=1)
+    found = shares @ levels
+    pulls = sample_weight * (found - values)
+    slopes = shares * (levels - found[:, np.newaxis]) * pulls[:, np.newaxis]
+    return float(0.5 * pulls @ (found - values)), slopes, shares.T @ pulls
 
 
 def find_sharpness(
