@@ -192,7 +192,7 @@ def read_training(
 
     used = np.flatnonzero(weight > 0)
     classes: Any
-    labels: IntArray
+    labels: Any
     values: FloatArray | None = None
     places: FloatArray | None = None
     if is_value:

@@ -55,9 +55,9 @@ class KernelEvidence:
         if not self.has_structure:
             warnings.warn(
                 f"No kernel tells the {targets} apart better than shuffled copies of the kernels "
-                "do: what is learned from these samples may be chance. Check that the rows of X and y "
-                "belong together; if they do, there may be too few samples, or other features are "
-                "needed.",
+                "do: what is learned from these samples may be chance. Check that the rows of X "
+                "and y belong together; if they do, there may be too few samples, or other "
+                "features are needed.",
                 stacklevel=2,
             )
 

@@ -58,7 +58,8 @@ class Votes:
 
     def sides(self, similarities: FloatArray) -> IntArray:
         """The class that each prototype votes for, for every sample."""
-        return np.tile(self.classes, (len(similarities), 1))
+        sides: IntArray = np.tile(self.classes, (len(similarities), 1))
+        return sides
 
     def parts(self, similarities: FloatArray) -> FloatArray:
         """The share of every prototype in the votes for its class."""
