@@ -99,7 +99,8 @@ class ValueVotes(Votes):
         """Whether each prototype's value is above the estimate, 1, or below, 0; some are either."""
         lowest, highest = self.levels.min(), self.levels.max()
         is_above = self.levels > self.estimate(similarities)[:, np.newaxis]
-        return ((is_above | (self.levels == highest)) & (self.levels > lowest)).astype(np.intp)
+        is_above = (is_above | (self.levels == highest)) & (self.levels > lowest)
+        return np.asarray(is_above, dtype=np.intp)
 
     def parts(self, similarities: FloatArray) -> FloatArray:
         """The share of every prototype in the votes for its side."""
