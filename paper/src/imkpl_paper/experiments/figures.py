@@ -21,7 +21,6 @@ from imkpl_paper.experiments.views import (
     LETTERS,
     NOTHING,
     TABLES,
-    Entry,
     Found,
     Picture,
     Pieces,
@@ -138,26 +137,27 @@ def show_sensitivity(found: Found) -> Pieces:
     pieces: list[Table | Picture] = []
     (method,) = found.plan.size.methods
     for choice in found.plan.choices:
-        lines = []
+        lines, n_splits = [], 0
         curves: dict[str, list[tuple[float, float, float]]] = {}
         for name, values in found.plan.size.grid:
+            texts = []
             for value in values:
                 rows = found.pick(choice.name, method, **{name: value})
                 if not rows:
                     continue
-                line = [LETTERS[name], name, f"{value:g}"]
-                means = []
-                for measure in ("accuracy", "ip"):
-                    summary = summarize(list(values_by_split(rows, measure).values()))
-                    line.append(f"{summary.mean:.2f} ± {summary.spread:.2f}")
-                    means.append(summary.mean)
-                curves.setdefault(name, []).append((float(value or 0), means[0], means[1]))
-                lines.append((*entries(*line), Entry(str(len(rows)))))
+                n_splits = len(rows)
+                accuracy, ip = (
+                    summarize(list(values_by_split(rows, measure).values())).mean
+                    for measure in ("accuracy", "ip")
+                )
+                texts.append(f"{value:g}: {accuracy:.1f} / {ip:.1f}")
+                curves.setdefault(name, []).append((float(value or 0), accuracy, ip))
+            lines.append(entries(LETTERS[name], name, ", ".join(texts) or NOTHING, str(n_splits)))
         if curves:
             svg = _draw_sensitivity(curves, choice.name)
             name = f"{found.plan.item.name.removeprefix('figure-')}-{choice.name}"
             pieces.append(Picture(name, dataset_heading(choice), svg))
-        header = ("paper's letter", "parameter", "value", "Acc (%)", "IP (%)", "splits")
+        header = ("paper's letter", "parameter", "value: Acc / IP (%)", "splits")
         pieces.append(Table(dataset_heading(choice), header, tuple(lines), dataset_notes(choice)))
     return tuple(pieces)
 

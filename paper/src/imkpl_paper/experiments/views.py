@@ -17,7 +17,6 @@ from imkpl_paper.experiments.studies import STUDIES, Choice
 
 Pieces = tuple["Table | Picture", ...]
 NOTHING = "\N{EN DASH}"
-PAPER_COLUMNS = ("paper", "difference")
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
     has_paper = {n: any(n in theirs for theirs in published.values()) for n in names}
     header = ["method"]
     for name in names:
-        header += [MEASURES[name].title, *(PAPER_COLUMNS if has_paper[name] else ())]
+        header += [MEASURES[name].title, *(("paper",) if has_paper[name] else ())]
     lines = []
     for method in plan.size.methods:
         line = [Entry(method)]
@@ -155,8 +154,8 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
             is_tied = method in tied.get(name, ()) and not is_bold
             line.append(_own_entry(name, own, is_bold, is_tied))
             if has_paper[name]:
-                paper = published.get(printed_name(method), {}).get(name)
-                line += _paper_entries(name, own, paper)
+                theirs = published.get(printed_name(method), {}).get(name)
+                line.append(Entry(NOTHING if theirs is None else f"{theirs:g}"))
         n_splits = len(rows.get(method, ()))
         if n_splits or method in published:
             lines.append((*line, Entry(str(n_splits))))
@@ -176,21 +175,6 @@ def _own_entry(
     measure, summary = MEASURES[name], summarize(list(values.values()))
     spread = f" ± {measure.format(summary.spread)}" if summary.n_splits > 1 else ""
     return Entry(measure.format(summary.mean) + spread, is_bold, is_tied)
-
-
-def _paper_entries(
-    name: str, values: Mapping[int, float], paper: float | None
-) -> tuple[Entry, ...]:
-    if paper is None:
-        return entries(NOTHING, NOTHING)
-    measure = MEASURES[name]
-    theirs = f"{paper:g}"
-    if not values:
-        return entries(theirs, NOTHING)
-    mean = summarize(list(values.values())).mean
-    if measure.style == "g":
-        return entries(theirs, f"{mean / paper:.2g} times")
-    return entries(theirs, f"{mean - paper:+.{measure.digits}f}")
 
 
 def dataset_heading(choice: Choice) -> str:
