@@ -47,6 +47,12 @@ class Size:
     n_splits: int
     # Settings that are varied one at a time, with their values.
     grid: tuple[tuple[str, tuple[Value, ...]], ...] = ()
+    # What a method has on a data set in all of these.
+    beside: tuple[tuple[str, str, Settings], ...] = ()
+
+    def find_beside(self, dataset: str, method: str) -> Settings:
+        """Settings beside those that are varied."""
+        return next((found for d, m, found in self.beside if (d, m) == (dataset, method)), ())
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ def make_plan(
     reasons = {name: METHODS[name].missing() for name in wanted}
     variants: list[Settings] = [((name, value),) for name, values in size.grid for value in values]
     cells = [
-        Cell(item.task, dataset, method, split, settings)
+        Cell(item.task, dataset, method, split, settings + size.find_beside(dataset, method))
         for split in range(size.n_splits if n_splits is None else n_splits)
         for dataset in used
         for method, reason in reasons.items()

@@ -329,7 +329,8 @@ def show_rounds(found: Found) -> Pieces:
         lines = []
         for method in found.plan.size.methods:
             for value in values:
-                rows = found.pick(choice.name, method, **{setting: value})
+                beside = dict(found.plan.size.find_beside(choice.name, method))
+                rows = found.pick(choice.name, method, **{setting: value}, **beside)
                 falls = [row["objective"][-1] / row["objective"][0] for row in rows]
                 lengths = [len(row["objective"]) for row in rows]
                 line = [Entry(method), Entry(str(value)), _plain_mean(lengths, 1)]
