@@ -99,7 +99,7 @@ def test_perfect_probabilities_have_finite_numbers_and_a_sentence():
     assert np.isfinite([found["calibration"]["slope"], found["calibration"]["intercept"]]).all()
     said = say_chances(found)
     assert "average precision 1.00 (1.00 to 1.00) for sick, by chance 0.50" in said
-    assert "Brier score 100 % below the base rate's" in said
+    assert "Brier score 100% below the base rate's" in said
 
 
 def test_the_order_of_cases_does_not_matter():

@@ -37,9 +37,8 @@ from imkpl.kernels.forms import Form
 from imkpl.kernels.normalize import AveragedKernels, NormalizedKernels
 from imkpl.kernels.per_feature import FeatureKernels
 from imkpl.kernels.table import Documents, TableKernels, WordKernels
-from imkpl.model.evidence import Evidence
 from imkpl.model.objective import ObjectiveParts
-from imkpl.model.predictor import Compared, Encoder, Predictor
+from imkpl.model.predictor import Encoder, Predictor
 from imkpl.model.votes import ValueVotes, Votes
 from imkpl.series import SeriesSet
 from imkpl.tables import Column, Table
@@ -618,11 +617,7 @@ def describe(model: Any) -> dict[str, Any]:
             "prototypes, such as IMKPL. Fit one, or export the last step of a pipeline, which "
             "reads what the pipeline makes of samples."
         )
-    predictor = model._decider
-    nothing = np.empty((0, predictor.mixes.shape[0]))
-    compared = Compared(nothing, nothing, np.empty(0))
-    evidence = Evidence(predictor, [], compared, predictor.encode_compared(compared))
-    explanation = model._explain(evidence, np.arange(0))
+    explanation = model._explain_nothing()
     obstacle = find_obstacle(explanation)
     if obstacle is not None:
         raise ModelFileError(

@@ -21,6 +21,8 @@ __all__ = [
 
 # A normal variable is within this many standard deviations with probability 0.95.
 NORMAL_95 = 1.959964
+# How answers are weighed with class_weight="balanced".
+ALIKE = "with classes weighed alike"
 
 
 def interpretability_score(
@@ -368,8 +370,8 @@ def say_chances(chances: dict[str, Any]) -> str:
     low, high = (100 * end for end in skill["interval"])
     side = "below" if skill["value"] >= 0 else "above"
     said.append(
-        f"Brier score {abs(100 * skill['value']):.0f} % {side} the base rate's ({low:.0f} to "
-        f"{high:.0f} %)"
+        f"Brier score {abs(100 * skill['value']):.0f}% {side} the base rate's ({low:.0f} to "
+        f"{high:.0f}%)"
     )
     said.append(
         f"calibration slope {calibration['slope']:.2f}, intercept {calibration['intercept']:.2f}"
@@ -391,7 +393,7 @@ def weigh_answers(
         worth, how = {name: said.get(name, 1.0) for name in names}, "at these costs"
     elif class_weight is not None:
         alike = isinstance(class_weight, str)  # scikit-learn knows one word: "balanced".
-        how = "with classes weighed alike" if alike else "with these weights"
+        how = ALIKE if alike else "with these weights"
         said = {} if alike else {str(name): float(one) for name, one in class_weight.items()}
         worth = {n: 1 / labels.count(n) if alike else said.get(n, 1.0) for n in names}
     else:
@@ -419,7 +421,7 @@ def judge(measured: dict[str, Any]) -> dict[str, str]:
     """
     chances, weighed = measured.get("chances"), measured.get("weighed")
     base = measured["baseline"]
-    rule = f"than always saying {base['class']} ({100 * base['accuracy']:.1f} % right)"
+    rule = f"than always saying {base['class']} ({100 * base['accuracy']:.1f}% right)"
     if weighed is not None:
         measured, base = weighed, weighed["baseline"]
         rule = f"than always saying {base['class']}, {weighed['how']}"
@@ -427,12 +429,12 @@ def judge(measured: dict[str, Any]) -> dict[str, str]:
         return {"level": "better", "text": f"Clearly better {rule}."}
     if chances is not None and chances["auc"]["interval"][0] > 0.5:
         low, high = chances["auc"]["interval"]
-        ranks = f"AUC {chances['auc']['value']:.2f} (95 % interval {low:.2f} to {high:.2f})"
+        ranks = f"AUC {chances['auc']['value']:.2f} (95% interval {low:.2f} to {high:.2f})"
         use = "Use its probabilities, with a cut-off that fits what mistakes cost."
         if chances["skill"]["interval"][0] > 0:
             text = (
                 f"Clearly better than guessing by how frequent classes are: {ranks}, Brier score "
-                f"{100 * chances['skill']['value']:.0f} % below. Its answers alone are not clearly "
+                f"{100 * chances['skill']['value']:.0f}% below. Its answers alone are not clearly "
                 f"better {rule}. {use}"
             )
             return {"level": "better", "text": text}

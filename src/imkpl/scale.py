@@ -212,7 +212,7 @@ class DaskKernels(WrappedKernels):
             return self.kernels.tabulated()
         tasks = make_tasks(_tabulate_band, _find_bands(n_samples), self.kernels)
         values = np.concatenate(compute(tasks), axis=1)
-        announce("kernels", f"100 % of {values.size}", values.size, values.size)
+        announce("kernels", f"100% of {values.size}", values.size, values.size)
         return self.kernels.as_table(values)
 
     def around(self, kernels: Kernels) -> Self:

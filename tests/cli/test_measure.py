@@ -90,7 +90,7 @@ def test_a_model_of_noise_gets_a_warning(shell, tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     shown = shell("fit", tmp_path / "a.csv", "--prototypes", 4, "--repeats", 1).stdout
     assert "In 5 folds of 40 rows: accuracy " in shown
-    assert "etter than always saying ill (50.0 % right)" in shown
+    assert "etter than always saying ill (50.0% right)" in shown
 
 
 def test_the_number_of_folds_depends_on_the_table_alone(shell, tmp_path, monkeypatch):

@@ -59,9 +59,9 @@ def test_a_site_where_a_feature_means_the_opposite_is_named(shell, tables):
         assert one["accuracy"] > one["baseline"]["accuracy"] + 0.1
         assert one["auc"] > 0.85
     assert [text for text in found["warnings"] if text.startswith("At site ")] == [
-        f"At site west, a model of the other sites is right for {100 * west['accuracy']:.0f} % "
-        f"(95 % interval {100 * west['interval'][0]:.0f} % to {100 * west['interval'][1]:.0f} %); "
-        f"models that know the site are right for {100 * west['pooled']['accuracy']:.0f} %."
+        f"At site west, a model of the other sites is right for {100 * west['accuracy']:.0f}% "
+        f"(95% interval {100 * west['interval'][0]:.0f}% to {100 * west['interval'][1]:.0f}%); "
+        f"models that know the site are right for {100 * west['pooled']['accuracy']:.0f}%."
     ]
 
 
@@ -93,8 +93,8 @@ def test_features_that_give_the_site_away_and_prototypes_of_one_site(shell, tabl
     for percent in (f"{100 * north['accuracy']:.1f}", *percents):
         assert f"{percent}%" in shown
         assert f"{percent}%" in inspected
-        assert f"{percent} %" in card
-        assert f"{percent}\N{NO-BREAK SPACE}%" in page.read_text()
+        assert f"{percent}%" in card
+        assert f"{percent}%" in page.read_text()
 
 
 def test_persons_count_once_and_are_never_on_both_sides(shell, tables, tmp_path):

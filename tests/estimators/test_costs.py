@@ -176,7 +176,7 @@ def test_another_prevalence_moves_probabilities_and_answers(rare):
         card = explanation.card(row)
         parts = sum(one["for"] for one in card.features + card.rest)
         assert parts == pytest.approx(card.lead)
-        assert "prevalence, costs, for well" in str(card)
+        assert "prevalence and costs, for well" in str(card)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,7 @@ def test_rows_are_chosen_by_what_they_leave(adds, extra, seed):
         assert abs(hidden) < max(np.abs([*adds[shown], extra])) + 1e-12
     assert set(np.flatnonzero(is_needed)) <= set(shown)
     assert np.abs(adds).argmax() in shown or np.abs(adds).max() in np.abs(adds[shown])
+    assert adds.size - len(shown) != 1
     # None of those left out is larger than one that is shown and not needed.
     others = [abs(adds[i]) for i in shown if not is_needed[i]]
     left = np.delete(np.abs(adds), shown)
@@ -363,8 +364,10 @@ def test_a_summary_says_what():
 def test_numbers_are_written_as_people_read_them():
     cells = [show_cell(value) for value in (15.1412, 12345.6, "f", True, None)]
     assert cells == ["15.14", "12346", "f", "yes", "missing"]
+    written = [show_cell(value) for value in (1184.5, 121.35, -0.0179, 15.0, 1.66, 1e-5, 2.5e11)]
+    assert written == ["1184.5", "121.35", "-0.0179", "15", "1.66", "1e-05", "2.5e+11"]
     shares = [percent(share) for share in (0.0, 0.001, 0.62, 0.998)]
-    assert shares == ["0%", "less than 1%", "62%", "over 99%"]
+    assert shares == ["0%", "<1%", "62%", ">99%"]
 
 
 def test_samples_are_shown_by_a_function_of_the_user(patients, voters):

@@ -89,6 +89,17 @@ def test_features_come_with_their_evidence_and_answers_are_those_of_predict(fitt
     assert_allclose(explanation.novelty, model.novelty(X[:2]), atol=1e-12)
 
 
+def test_a_number_that_is_too_large_is_said(fitted):
+    model, X = fitted
+    explanation = model.explain(X[:3])
+    for ask in (explanation.card, explanation.contributions):
+        with pytest.raises(
+            IndexError, match="no sample 7 in this explanation of 3: they are numbe"
+        ):
+            ask(7)
+    assert explanation.card(-1).to_dict() == explanation.card(2).to_dict()
+
+
 def test_where_the_code_disagrees_it_is_said(fitted):
     model, X = fitted
     if model.decision == "votes":

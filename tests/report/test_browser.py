@@ -4,9 +4,13 @@ import copy
 from urllib.parse import quote
 
 import pytest
+from sklearn.datasets import load_breast_cancer
 
-from imkpl.report import render_report
+from imkpl import IMKPL
+from imkpl.cli.review import read_review
+from imkpl.report import render_report, summarize
 from imkpl.report.page import ReportFile, place_map
+from imkpl.report.subject import fingerprint_model
 
 from .conftest import HOSTILE, save
 
@@ -281,6 +285,93 @@ def test_a_script_that_got_in_would_not_run(browser, wine_page, tmp_path):
 def test_names_from_right_to_left_are_isolated_in_sentences(open_page, hostile, tmp_path):
     page = open_page(save(hostile.page, tmp_path), link="#own")
     page.get_by_label(HOSTILE[-1]).fill("900")
-    note = page.locator("#card .notes:not(.narrow-only) li").first
+    note = page.locator("#card .notes:not(.speakers) li").first
     assert note.inner_text().startswith(f"{HOSTILE[-1]} = 900 is far above all training values")
     assert note.locator("bdi").all_inner_texts() == [HOSTILE[-1]]
+
+
+@pytest.fixture(scope="module")
+def tumours(tmp_path_factory):
+    """A model with more features than a card shows at once, and its page."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X.index = [f"P{i}" for i in range(len(X))]
+    model = IMKPL(n_prototypes=4).fit(X[60:300], y[60:300])
+    text = render_report(summarize(model, X[:60], y[:60], title="Tumours"))
+    return model, X[:60], save(text, tmp_path_factory.mktemp("tumours"))
+
+
+def read_rows(page):
+    rows = page.locator(".compare tbody tr:visible").evaluate_all(
+        "rows => rows.map(row => [row.className, row.cells[0].innerText,"
+        " parseFloat(row.querySelector('.n')?.innerText.replace('\u2212', '-'))])"
+    )
+    return [(kind, name, push) for kind, name, push in rows]
+
+
+def test_folded_features_open_and_are_printed(open_page, tumours):
+    model, X, path = tumours
+    explanation = model.explain(X)
+    cards = [explanation.card(row) for row in range(len(X))]
+    row = max(range(len(X)), key=lambda row: len(cards[row].features))
+    card = cards[row]
+    changed = {one["name"] for one in (card.change or {"features": []})["features"]}
+    page = open_page(path, link=f"#case-{X.index[row]}")
+    folded = [one for one in card.features[8:] if one["name"] not in changed]
+    assert len(folded) > 2
+    rows = read_rows(page)
+    names = [one["name"] for one in card.features if one not in folded]
+    rest = [one["name"] for one in card.rest if abs(one["for"]) >= 0.0005]
+    assert [name for kind, name, _ in rows if not kind] == names
+    (fold,) = (one for one in rows if one[0] == "fold wide")
+    assert fold[1] == f"{len(folded)} more features"
+    assert fold[2] == pytest.approx(sum(one["for"] for one in folded), abs=6e-3)
+    assert [name.lower() for kind, name, _ in rows if kind == "rest wide"] == rest
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.get_by_role("button", name="more features").click()
+        shown = [name for kind, name, _ in read_rows(page) if kind in ("", "folded")]
+        assert shown == [one["name"] for one in card.features]
+        assert widths(page)[0] <= width
+        page.get_by_role("button", name="Fold").click()
+    page.emulate_media(media="print")
+    rows = read_rows(page)
+    assert [name for kind, name, _ in rows if kind in ("", "folded")] == shown
+    assert not any(kind == "fold wide" for kind, *_ in rows)
+    # Boxes are drawn by backgrounds, which a printer leaves out unless it is told not to.
+    box = page.locator(".spread .strip").first
+    assert box.evaluate("one => getComputedStyle(one, '::after').printColorAdjust") == "exact"
+    assert box.evaluate("one => getComputedStyle(one, '::after').backgroundColor") != ""
+
+
+def test_a_review_is_kept_and_downloaded(open_page, tumours, tmp_path):
+    model, _, path = tumours
+    page = open_page(path, link="#case-P3", accept_downloads=True)
+    assert page.locator(".mark:visible").count() == 0
+    page.get_by_label("Your name").fill("Dr A")
+    page.get_by_role("button", name="Mark cases, prototypes, features").click()
+    feature = page.locator("[data-mark=feature]").first.get_attribute("data-name")
+    page.get_by_label(f"Review of feature {feature}", exact=True).select_option("wrong reason")
+    page.get_by_label(f"Review of feature {feature}: note").fill("<b>other scanner</b>")
+    prototype = page.locator("[data-mark=prototype]").first.get_attribute("data-name")
+    page.get_by_label(f"Review of prototype {prototype}", exact=True).select_option("agree")
+    page.locator("#card .foot select").select_option("not a good example")
+    page.locator("#list a").first.click()
+    page.goto(f"{path.as_uri()}#case-P3")
+    page.reload()
+    assert page.locator("#review-status").inner_text() == "3 remarks, in this browser only."
+    assert page.locator("#card .foot select").input_value() == "not a good example"
+    assert page.locator(".mark:visible").count() == 3
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Download review.json").click()
+    found.value.save_as(tmp_path / "review.json")
+    review = read_review(tmp_path / "review.json")
+    assert (review.reviewer, review.model) == ("Dr A", fingerprint_model(model))
+    said = [(one["about"], one["name"], one["said"], one["note"]) for one in review.remarks]
+    assert said == [
+        ("feature", feature, "wrong reason", "<b>other scanner</b>"),
+        ("prototype", prototype, "agree", ""),
+        ("case", "P3", "not a good example", ""),
+    ]
+    assert (review.find("exclude"), review.find("not eligible")) == ((feature,), ("P3",))
+    page.get_by_role("button", name="Remove all remarks").click()
+    assert page.locator("#review-status").inner_text() == "No remarks yet."

@@ -61,10 +61,10 @@ def test_the_verdict_compares_with_the_baseline_and_folds_have_more_to_say(wine)
         measured.update(accuracy=accuracy, interval=[low, 1.0])
         verdict = write_verdict(found)
         assert verdict["level"] == level
-        assert "always saying Barolo (50.0 % right)" in verdict["text"]
+        assert "always saying Barolo (50.0% right)" in verdict["text"]
     folds = {"accuracy": 0.6, "interval": [0.3, 0.7], "folds": 5, "repeats": 4, "rows": 178}
     assert write_verdict({**found, "folds": folds})["level"] == "unclear"
-    sentence = "In 4 \xd7 5 folds of all 178 rows such models are right for 60.0\xa0%"
+    sentence = "In 4 \xd7 5 folds of all 178 rows such models are right for 60.0%"
     assert sentence in render_report({**found, "folds": folds})
     found["repeats"]["n_leaked"] = len(wine.y)
     verdict = write_verdict(found)

@@ -75,7 +75,7 @@ def test_a_card_has_the_figures_of_the_page(hostile):
     page = {**hostile.found, "subgroups": groups}
     text, accuracy = compare(describe(HOSTILE[0]), [], page), page["accuracy"]
     assert f"{accuracy['n_right']} of {accuracy['n']} right" in text
-    assert text.count("| 9 | 8 | 89 % | 50 % to 99 % | 1 | 0 |") == 2
+    assert text.count("| 9 | 8 | 89% | 50% to 99% | 1 | 0 |") == 2
     assert page["features"]["chance"] in text
     # A card may be handed on: it names no record.
     assert not any(f"{name}" in text for name in hostile.model.support_ids_)

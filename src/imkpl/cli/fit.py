@@ -31,6 +31,7 @@ from imkpl.cli.command import (
     progress_bar,
     setting,
 )
+from imkpl.cli.review import Review, echo_review, read_review
 from imkpl.readers import InputError, ReadOptions, read_training_file
 from imkpl.readers.check import describe_columns, find_baseline
 from imkpl.readers.formats import count
@@ -208,6 +209,9 @@ def fit(
     report: Annotated[
         Path | None, option("--report", "Write a page (.html) here."), Written(REPORT_ENDINGS)
     ] = None,
+    review: Annotated[
+        Path | None, option("--review", "Obey what an expert marked on a page: its review.json.")
+    ] = None,
     settings: Settings,
 ) -> Answer:
     """Learn from a file: prototypes, features, and how well they tell classes apart.
@@ -221,9 +225,15 @@ def fit(
             "--stability fits without constraints on rows, but --eligible is one. Leave out one of "
             "the two."
         )
+    asked = None if review is None else read_review(review)
+    if asked is not None and settings.stability is not None and asked.find("not eligible"):
+        raise InputError(
+            f"--stability fits without constraints on rows, but {asked.file} marks some as not a "
+            "good example. Leave out one of the two."
+        )
     whole = read_training_file(data, options)
     _echo_findings(whole)
-    fitted = _learn(whole, settings, data.name, options)
+    fitted = _learn(whole, settings, data.name, options, asked)
     contents: dict[str | os.PathLike[str], bytes] = {}
     if model is not None:
         from imkpl.files import model_bytes
@@ -237,7 +247,13 @@ def fit(
     return Answer(answer, partial(_echo_fit, fitted=fitted))
 
 
-def _learn(whole: DataFile, settings: Settings, file: str, options: ReadOptions) -> Fitted:
+def _learn(
+    whole: DataFile,
+    settings: Settings,
+    file: str,
+    options: ReadOptions,
+    review: Review | None = None,
+) -> Fitted:
     """Hold rows out, fit and measure; notes are printed."""
     from imkpl import stability
     from imkpl.report.subject import find_versions
@@ -247,11 +263,17 @@ def _learn(whole: DataFile, settings: Settings, file: str, options: ReadOptions)
         is_test = whole.later
     elif settings.test_size > 0:
         is_test = models.hold_out(whole, settings.test_size, seed)
+    choice, asked = settings.read(np.unique(whole.y)), None
+    if review is not None:
+        review.check(whole, settings.require)
+        plain = partial(_build_model, settings=settings, choice=choice)
+        asked = review.ask(plain, whole.take(~is_test), whole.take(is_test), seed)
+        whole = review.restrict(whole, review.find("not eligible"))
+        settings = replace(settings, exclude=(*settings.exclude, *review.find("exclude")))
     train, test = whole.take(~is_test), whole.take(is_test)
-    choice = settings.read(np.unique(whole.y))
     start = time.perf_counter()
     with progress_bar("fitting"):
-        model = models.fit_rows(_build_model(test, settings, choice), train)
+        model = models.fit_rows(_build_model(test, settings=settings, choice=choice), train)
     seconds = time.perf_counter() - start
     held_out = folds = found = by_site = right = None
     # Folds are of rows that may be learned from: of all, unless time says otherwise.
@@ -290,6 +312,7 @@ def _learn(whole: DataFile, settings: Settings, file: str, options: ReadOptions)
         "held_out": held_out,
         "folds": folds,
         "sites": by_site,
+        "review": asked,
         "after": None if whole.later is None else after,
         "distributions": describe_distributions(train.samples[models.list_live(model)]),
     }
@@ -304,7 +327,9 @@ def _learn(whole: DataFile, settings: Settings, file: str, options: ReadOptions)
     return Fitted(model, train, test if len(test) else train, seconds, found)
 
 
-def _build_model(test: DataFile, settings: Settings, choice: dict[str, Any]) -> Any:
+def _build_model(
+    test: DataFile, excluded: tuple[str, ...] = (), *, settings: Settings, choice: dict[str, Any]
+) -> Any:
     """The estimator for these data, not fitted."""
     from imkpl import IMKPL
 
@@ -318,7 +343,7 @@ def _build_model(test: DataFile, settings: Settings, choice: dict[str, Any]) -> 
         class_weight="balanced" if settings.balanced else None,
         **choice,
         require=list(settings.require) or None,
-        exclude=list(settings.exclude) or None,
+        exclude=[*settings.exclude, *excluded] or None,
         random_state=settings.seed,
     )
 
@@ -357,6 +382,7 @@ def _echo_fit(answer: dict[str, Any], fitted: Fitted) -> None:
     echo(f"Learned from {answer['n_training_rows']} rows in {answer['seconds']:.1f} s.")
     models.echo_model(answer, MAX_FEATURES)
     sites.echo_sites(answer["provenance"]["sites"])
+    echo_review(answer["provenance"]["review"])
     if fitted.stability is not None:
         echo("", *str(fitted.stability).split("\n"))
     for key in ("model", "report"):

@@ -12,7 +12,14 @@ import numpy as np
 
 from imkpl._progress import announce
 from imkpl.cli.command import echo, echo_note, echo_table, progress_bar, setting
-from imkpl.measures import judge, measure_chances, say_chances, weigh_answers, wilson_interval
+from imkpl.measures import (
+    ALIKE,
+    judge,
+    measure_chances,
+    say_chances,
+    weigh_answers,
+    wilson_interval,
+)
 from imkpl.readers import InputError, ReadOptions
 from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
 from imkpl.readers.formats import PARSERS, count
@@ -201,8 +208,12 @@ def _measure_known(chances: Any, names: Any, y: Any, units: Any) -> dict[str, An
     return measure_chances(chances[is_known], places[is_known], units[is_known], labels)
 
 
-def say_accuracy(measured: dict[str, Any], start: str = "", *, is_balanced: bool = False) -> str:
-    """Accuracy, interval and baseline in a line, and what probabilities are worth in another."""
+def say_accuracy(measured: dict[str, Any], start: str = "") -> str:
+    """Accuracy, interval and baseline in a line, and what probabilities are worth in another.
+
+    As in the verdict, classes count alike if the model weighs them so.
+    """
+    is_balanced = (measured.get("weighed") or {}).get("how") == ALIKE
     kind = "balanced_" if is_balanced else ""
     accuracy, (low, high) = measured[f"{kind}accuracy"], measured[f"{kind}interval"]
     base, who = measured["balanced_baseline"], "any class"
@@ -420,7 +431,7 @@ def describe_model(model: Any, *, records: bool = False) -> dict[str, Any]:
     """What a fitted model holds, as plain values; its features begin with the heaviest."""
     n_prototypes, n_train = model.prototypes_.shape
     settings = {"estimator": type(model).__name__, **model.get_params(deep=False)}
-    weights, evidence = model.kernel_weights_, model.kernel_evidence_
+    shared = model._explain_nothing().comparison
     asked = {name: list(getattr(model, name, None) or ()) for name in ("require", "exclude")}
     constraints: dict[str, Any] = {name: names for name, names in asked.items() if names}
     if getattr(model, "eligible_", None) is not None:
@@ -447,11 +458,10 @@ def describe_model(model: Any, *, records: bool = False) -> dict[str, Any]:
         "constraints": constraints,
         "n_features": getattr(model, "n_features_in_", None),
         "features": [
-            {"name": str(model.kernel_names_[i]), "weight": weights[i], "evidence": evidence[i]}
-            for i in np.argsort(-weights, kind="stable")
-            if weights[i] > 0
+            {"name": shared.names[i], "weight": shared.weights[i], "evidence": shared.evidence[i]}
+            for i in np.argsort(-shared.weights, kind="stable")
         ],
-        "expected_false_features": float(model.expected_false_kernels_),
+        "expected_false_features": float(np.sum(1 - shared.evidence)),
         "n_prototypes": n_prototypes,
         "records_per_prototype": model.prototypes_.nnz / n_prototypes,
         "n_training_rows": n_train,
@@ -489,7 +499,6 @@ def echo_model(answer: dict[str, Any], most: int | None = None) -> None:
     origin, features = answer["provenance"] or {}, answer["features"]
     folds, held_out = origin.get("folds"), origin.get("held_out")
     head, recalls = ["class", "prototypes", "records inside"], []
-    is_balanced = answer["settings"]["class_weight"] is not None
     times = f"{folds['repeats']} x " if folds and folds["repeats"] > 1 else ""
     where = f"In {times}{folds['folds']} folds of" if folds else ""
     after = origin.get("after")
@@ -503,7 +512,7 @@ def echo_model(answer: dict[str, Any], most: int | None = None) -> None:
             n_rows, n_distinct = measured["rows"], measured["distinct_rows"]
             more = f" ({n_distinct} independent)" if n_distinct < n_rows else ""
             start = f"{start} {n_rows} {noun}{more}: "
-            echo(*say_accuracy(measured, start, is_balanced=is_balanced).split("\n"))
+            echo(*say_accuracy(measured, start).split("\n"))
             head.append(title)
             recalls.append(
                 {

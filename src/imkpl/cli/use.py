@@ -32,6 +32,7 @@ from imkpl.cli.command import (
     progress_bar,
 )
 from imkpl.cli.models import describe_accuracy, say_accuracy
+from imkpl.cli.review import echo_review
 from imkpl.measures import judge
 from imkpl.readers import InputError, ReadOptions, read_training_file
 from imkpl.readers.formats import NUMBER, count
@@ -348,6 +349,7 @@ def _echo_model(answer: dict[str, Any]) -> None:
         )
     models.echo_model(answer)
     sites.echo_sites((origin or {}).get("sites"))
+    echo_review((origin or {}).get("review"))
     settings = [(name, str(value)) for name, value in answer["settings"].items()]
     echo()
     echo_table(("setting", "value"), settings)

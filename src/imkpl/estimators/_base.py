@@ -365,6 +365,14 @@ class BasePrototypeModel(
         ids = row_labels(X, len(evidence.similarities))
         return self._explain(evidence, ids, render)
 
+    def _explain_nothing(self) -> Explanation:
+        """An explanation of no samples, which says what all of them share."""
+        predictor = self._decider
+        nothing = np.empty((0, predictor.mixes.shape[0]))
+        compared = Compared(nothing, nothing, np.empty(0))
+        evidence = Evidence(predictor, [], compared, predictor.encode_compared(compared))
+        return self._explain(evidence, np.arange(0))
+
     def report(
         self,
         X: Any,

@@ -260,7 +260,9 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
             "prior_starts": self._prior_logs / self.temperature_,
             "head_start_word": "costs of mistakes"
             if self.prevalence is None
-            else "prevalence, costs",
+            else "prevalence and costs"
+            if self.costs is not None
+            else "prevalence",
         }
 
     def _find_chances(self, scores: FloatArray) -> FloatArray:

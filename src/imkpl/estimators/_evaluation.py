@@ -137,7 +137,7 @@ class Stability(Described):
             low, high = kernels["interval"]
             n_chosen = sum(one["frequency"] for one in kernels["frequencies"])
             choice = (
-                f"Nogueira's index {kernels['index']:.2f} (95 % interval {low:.2f} to {high:.2f}; "
+                f"Nogueira's index {kernels['index']:.2f} (95% interval {low:.2f} to {high:.2f}; "
                 f"1 always the same, 0 random), {n_chosen:.1f} of {kernels['n']} chosen on average."
             )
         named = [f"{one['kernel']} ({one['frequency']:.0%})" for one in kernels["frequencies"]]

@@ -148,10 +148,9 @@ class CaseCard(Described):
         return f"CaseCard({self.case}: {self.answer}, {self.doubt})"
 
 
-def build_card(explanation: Explanation, index: int) -> CaseCard:
-    """The card of one of the explained cases."""
-    one = explanation[range(len(explanation))[index]]
-    evidence, comparison = one.evidence, explanation.comparison
+def build_card(one: Explanation, comparison: Comparison) -> CaseCard:
+    """The card of an explained case, of a model whose cards share a comparison."""
+    evidence = one.evidence
     labels = winner, runner_up = one.compared(0)
     value, unit = one.describe_value(0)
     parts, alike = comparison.compare(evidence.samples)
@@ -193,8 +192,7 @@ def build_card(explanation: Explanation, index: int) -> CaseCard:
         )
     if len(shown) < adds.size:
         n, others = adds.size - len(shown), float(adds.sum() - adds[shown].sum())
-        name = f"{n} other feature{'s' * (n > 1)}"
-        rest.insert(0, {"kind": "features", "name": name, "for": others})
+        rest.insert(0, {"kind": "features", "name": f"{n} other features", "for": others})
     (doubt,) = find_doubts(one, comparison)
     is_series = evidence.kernels.input_kind == "series"
     series = _describe_series(one, strongest, places) if is_series else None
@@ -238,7 +236,9 @@ def choose_rows(
     left, largest = np.abs(named[-1] - named), max(np.abs([adds[order[0]], *rest]))
     is_told = (left <= UNNAMED * lead) & (left < largest) & ((named > 0) == (named[-1] > 0))
     is_told[: int(is_needed.sum()) - 1], is_told[-1] = False, True
-    shown: list[int] = order[: int(np.argmax(is_told)) + 1].tolist()
+    n_shown = int(np.argmax(is_told)) + 1
+    # A row for a single other feature is that feature.
+    shown: list[int] = order[: n_shown + (n_shown == adds.size - 1)].tolist()
     return sorted(shown, key=lambda i: -abs(adds[i]))
 
 

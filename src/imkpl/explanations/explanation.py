@@ -204,7 +204,12 @@ class Explanation:
     @property
     def expected_false_features(self) -> float:
         """How many of the features chance would give."""
-        return float(np.sum(1 - self.feature_evidence))
+        return float(np.sum(1 - self.comparison.evidence))
+
+    @property
+    def chance(self) -> str:
+        """The same in a sentence."""
+        return write_chance(len(self.comparison.names), self.expected_false_features)
 
     @property
     def novelty(self) -> FloatArray:
@@ -237,7 +242,7 @@ class Explanation:
             class add together (`term_names`). The prototypes of a class share its score as they
             share its votes. Features and bonuses count relative to those of the runner-up.
         """
-        return self.evidence.table(range(len(self))[index])
+        return self.evidence.table(self.find_place(index))
 
     def feature_contributions(self) -> FloatArray:
         """What each feature, bonuses and the rest add to each class score, over all prototypes.
@@ -361,7 +366,7 @@ class Explanation:
         CaseCard
             To be printed, shown in a notebook, or converted to a dict.
         """
-        return build_card(self, index)
+        return build_card(self[self.find_place(index)], self.comparison)
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -373,6 +378,15 @@ class Explanation:
         if self.shown is not None:
             return self.shown[row]
         return self.evidence.kernels.cells(row)
+
+    def find_place(self, index: int) -> int:
+        """The place of a sample; negative ones count from the end."""
+        if not -len(self) <= index < len(self):
+            raise IndexError(
+                f"There is no sample {index} in this explanation of {len(self)}: they are numbered "
+                f"from 0 to {len(self) - 1}, whatever they are called. Pass one of these numbers."
+            )
+        return index % len(self)
 
     def __len__(self) -> int:
         return len(self.sample_ids)
@@ -389,14 +403,12 @@ class Explanation:
 
     def __str__(self) -> str:
         cards = "\n\n".join(str(self.card(index)) for index in range(len(self)))
-        chance = write_chance(len(self.feature_names), self.expected_false_features)
-        return f"{cards}\n{chance}" if len(self) == 1 else f"{cards}\n\n{chance}"
+        return f"{cards}\n{self.chance}" if len(self) == 1 else f"{cards}\n\n{self.chance}"
 
     def _repr_html_(self) -> str:
         cards = [self.card(index)._repr_html_() for index in range(min(len(self), MOST_CARDS))]
         more = f"{len(self) - MOST_CARDS} more: see card(index). " if len(self) > MOST_CARDS else ""
-        chance = write_chance(len(self.feature_names), self.expected_false_features)
-        return "".join([*cards, f"<p>{more}{chance}</p>"])
+        return "".join([*cards, f"<p>{more}{self.chance}</p>"])
 
     def __repr__(self) -> str:
         n_prototypes = self.evidence.predictor.mixes.shape[0]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Longest names and cells, and the length of a bar on one side, in characters of a terminal.
 LONGEST_NAME, LONGEST_CELL, BAR = 32, 16, 10
+# Numbers with more characters are rounded to four digits.
+LONGEST_NUMBER = 6
 # Steps of a series in a terminal, and their heights.
 MOST_STEPS, HEIGHTS = 60, "▁▂▃▄▅▆▇█"
 # Width and height of a drawn series, in pixels.
@@ -33,6 +35,10 @@ def show_cell(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "missing", True: "yes", False: "no"}[value]
     if isinstance(value, float):
+        # Short numbers as they were written, such as 1184.5.
+        text = repr(value).removesuffix(".0")
+        if len(text.lstrip("-")) <= LONGEST_NUMBER and 1e-4 <= abs(value) < 1e6:
+            return text
         return f"{value:.0f}" if 1e4 <= abs(value) < 1e10 else f"{value:.4g}"
     return str(value)
 
@@ -40,8 +46,8 @@ def show_cell(value: Any) -> str:
 def percent(share: float) -> str:
     """A share; a small one is not called 0%, nor a large one 100%."""
     if 0 < share < 0.005:
-        return "less than 1%"
-    return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"
+        return "<1%"
+    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
 def signed(add: float) -> str:

@@ -276,7 +276,7 @@ class SeriesKernels(SampleKernels):
                 start = n_done - place * values.shape[1]
                 values[index, start : start + band.size] = band
                 n_done += band.size
-                announce("kernels", f"{100 * n_done / total:.0f} % of {total}", n_done, total)
+                announce("kernels", f"{100 * n_done / total:.0f}% of {total}", n_done, total)
         return self.as_table(values)
 
     def as_table(self, values: FloatArray) -> Tabulated:

@@ -61,6 +61,7 @@ CELL_ADVICE = {
     "limits": "If your field uses another value, such as half the limit, write that into the "
     "cells.",
     "not numbers": "Correct or empty them, or say that they mean missing: --missing {}.",
+    "nearly numbers": "Write the number alone, such as {}, or empty the cells.",
 }
 YES, NO = ("yes", "y", "true", "1"), ("no", "n", "false", "0")
 
@@ -235,7 +236,12 @@ def _as_mostly_numbers(texts: Any, name: str) -> ReadColumn:
         if cells:
             shown = list_names(list(dict.fromkeys(cells))[:SHOWN])
             said = f"Column {quote(name)}: {count(len(cells), 'cell')} ({shown}) {text}"
-            findings.append(Finding(kind, said, CELL_ADVICE[kind].format(quote(cells[0])), (name,)))
+            # "about 4" is a number, "unclear" may be a word for a missing one.
+            number = re.search(r"\d+(\.\d+)?", cells[0]) if kind == "not numbers" else None
+            advice, cell = CELL_ADVICE[kind], quote(cells[0])
+            if number is not None:
+                advice, cell = CELL_ADVICE["nearly numbers"], number[0]
+            findings.append(Finding(kind, said, advice.format(cell), (name,)))
     return ReadColumn(values, tuple(findings), others=tuple(others))
 
 

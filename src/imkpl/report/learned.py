@@ -186,10 +186,8 @@ def describe_features(subject: Subject) -> dict[str, Any]:
         }
         for place in order
     ]
-    n_kernels, expected = len(explanation.feature_names), explanation.expected_false_features
     channels = subject.model.describe_channels()
-    is_feature = n_kernels == len(features) and not channels
-    word = describe_size(subject)["feature_word"] if is_feature else "kernel"
+    word = "view" if channels else describe_size(subject)["feature_word"]
     values = subject.values
     if values is not None:
         n_shown = max(FEWEST_DESCRIBED, min(MOST_DESCRIBED, MOST_ROWS // len(subject.classes)))
@@ -197,7 +195,7 @@ def describe_features(subject: Subject) -> dict[str, Any]:
             feature["distribution"] = _describe_values(values, feature["feature"], subject.classes)
     return {
         "features": features,
-        "chance": write_chance(n_kernels, expected, word),
+        "chance": write_chance(len(features), explanation.expected_false_features, word),
         "described_on": None if values is None else values.whose,
         "n_described": 0 if values is None else len(values.labels),
         "why_absent": channels or WHY_NO_VALUES.get(subject.kind),

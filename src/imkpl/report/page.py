@@ -253,7 +253,7 @@ def format_percent(share: float | None, digits: int = 0) -> str:
     if share is None:
         return "\N{EN DASH}"
     # Adding zero turns -0 into 0.
-    return f"{round(100 * share, digits) + 0.0:.{digits}f}\N{NO-BREAK SPACE}%"
+    return f"{round(100 * share, digits) + 0.0:.{digits}f}%"
 
 
 def _select_data(found: dict[str, Any]) -> dict[str, Any]:
@@ -273,6 +273,8 @@ def _select_data(found: dict[str, Any]) -> dict[str, Any]:
         ],
         "form": found["form"],
         "cutoff": found["cutoff"],
+        "title": found["title"],
+        "fingerprint": found["provenance"]["fingerprint"],
         "accuracy": found["accuracy"]
         and {
             "n_independent": found["accuracy"]["n_independent"],
@@ -341,7 +343,10 @@ def view_feature(feature: dict[str, Any], classes: list[Any]) -> dict[str, Any]:
                 f"tenths between {values[1]:.4g} and {values[5]:.4g}"
             )
         rows.append({"label": one["label"], "at": at, "text": text})
-    return {"kind": "number", "low": low, "high": high, "rows": rows}
+    # Round numbers on the axis.
+    ticks = find_ticks(low, high) if high > low else [low]
+    ends = [(place_value(tick, low, high), tick) for tick in dict.fromkeys((ticks[0], ticks[-1]))]
+    return {"kind": "number", "low": low, "high": high, "ends": ends, "rows": rows}
 
 
 def place_value(value: float, low: float, high: float) -> float:
@@ -498,9 +503,9 @@ def _draw_lines(
     return {
         "width": WIDTH,
         "height": CHANCES_HEIGHT,
-        "ticks": [(f"{across(x):.1f}", f"{100 * x:.3g} %") for x in find_ticks(0, right)],
+        "ticks": [(f"{across(x):.1f}", f"{100 * x:.3g}%") for x in find_ticks(0, right)],
         "texts": [
-            (CURVE_LEFT - 6, f"{up(y) + 4:.1f}", "end", f"{100 * y + 0.0:.3g} %")
+            (CURVE_LEFT - 6, f"{up(y) + 4:.1f}", "end", f"{100 * y + 0.0:.3g}%")
             for y in find_ticks(low, high)
         ],
         "paths": [("span", 0, trace(bar)) for bar in bars]

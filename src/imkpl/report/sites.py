@@ -242,9 +242,9 @@ def _tell_sites(
     by_class = [Counter(sites[y == label].tolist()).most_common(1)[0][1] for label in np.unique(y)]
     control, (low, high) = sum(by_class) / rows.size, found["interval"]
     text = (
-        f"From the features that it uses, the site is told for {100 * found['accuracy']:.0f} % of "
-        f"the cases (95 % interval {100 * low:.0f} % to {100 * high:.0f} %); by the class alone "
-        f"for {100 * control:.0f} %."
+        f"From the features that it uses, the site is told for {100 * found['accuracy']:.0f}% of "
+        f"the cases (95% interval {100 * low:.0f}% to {100 * high:.0f}%); by the class alone "
+        f"for {100 * control:.0f}%."
     )
     return {**found, "control": control, "is_told": low > control, "text": text}
 
@@ -262,7 +262,7 @@ def _find_one_sided(model: Any, y: Any, sites: Any, units: IntArray) -> list[dic
         if share <= 1 - OTHERS and share ** np.unique(units[inside]).size < RARE:
             text = (
                 f"All of its {inside.size} cases are of site {isolate(names[0])}; of all training "
-                f"cases of {isolate(to_label(label))}, {100 * share:.0f} % are."
+                f"cases of {isolate(to_label(label))}, {100 * share:.0f}% are."
             )
             found.append({"prototype": index, "site": str(names[0]), "share": share, "text": text})
     return found
@@ -279,17 +279,17 @@ def join(
     n_sites = int(np.unique(sites).size)
     looks = [
         f"At site {isolate(one['site'])}, a model of the other sites is right for "
-        f"{100 * one['accuracy']:.0f} % (95 % interval {100 * one['interval'][0]:.0f} % to "
-        f"{100 * one['interval'][1]:.0f} %); models that know the site are right for "
-        f"{100 * one['pooled']['accuracy']:.0f} %."
+        f"{100 * one['accuracy']:.0f}% (95% interval {100 * one['interval'][0]:.0f}% to "
+        f"{100 * one['interval'][1]:.0f}%); models that know the site are right for "
+        f"{100 * one['pooled']['accuracy']:.0f}%."
         for one in left_out
         if one["is_below"]
     ]
     if told is not None and told["is_told"]:
         looks.append(
             "The features that it uses give the site away "
-            f"({100 * told['accuracy']:.0f} % of the cases; by the class alone "
-            f"{100 * told['control']:.0f} %): what it has learned may be the site."
+            f"({100 * told['accuracy']:.0f}% of the cases; by the class alone "
+            f"{100 * told['control']:.0f}%): what it has learned may be the site."
         )
     is_part = n_sites > len(left_out)
     return {

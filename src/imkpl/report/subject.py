@@ -17,6 +17,7 @@ import numpy as np
 from imkpl import __version__
 from imkpl._checks import shorten
 from imkpl._typing import BoolArray, IntArray
+from imkpl._writing import digest
 from imkpl.estimators._input import row_labels
 from imkpl.estimators._pipeline import find_model
 from imkpl.explanations import Explanation
@@ -248,6 +249,7 @@ def describe_provenance(subject: Subject) -> dict[str, Any]:
             for name in sorted(settings)
         ],
         "versions": find_versions(),
+        "fingerprint": fingerprint_model(subject.model),
         "data": [{"part": part, **find_fingerprint(subject, one)} for part, one in parts if one],
     }
 
@@ -256,6 +258,17 @@ def find_versions() -> dict[str, str]:
     """The versions of Python and of the libraries that a fit depends on."""
     libraries = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
     return {"imkpl": __version__, "python": platform.python_version(), **libraries}
+
+
+def fingerprint_model(model: Any) -> str:
+    """What tells a model from others: what it reads, its weights and its prototypes."""
+    mixes = [model.prototypes_, model.contrasts_]
+    arrays = [model.kernel_weights_, *(part for one in mixes for part in (one.indices, one.data))]
+    # Names of samples may be of any kind.
+    labels = getattr(model, "classes_", np.empty(0)).tolist()
+    names = [*model.kernel_names_, *labels, *model.support_ids_.tolist()]
+    numbers = [np.asarray(one, dtype="<f8").tobytes() for one in arrays]
+    return digest(json.dumps([str(name) for name in names]).encode(), *numbers).hex()
 
 
 def find_fingerprint(subject: Subject, samples: Samples) -> dict[str, Any]:

@@ -130,6 +130,7 @@ def summarize(
         "later": later,
         "repeats": describe_repeats(subject),
         "samples": describe_samples(subject),
+        "review": (getattr(subject.model, "provenance_", None) or {}).get("review"),
         "provenance": describe_provenance(subject),
     }
     for one in (found["sites"] or {}).get("prototypes", ()):

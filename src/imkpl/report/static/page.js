@@ -30,6 +30,55 @@
   const capitalize = (word) => word[0].toUpperCase() + word.slice(1);
   const linkTo = (key) => `#case-${encodeURIComponent(key)}`;
 
+  // The review: remarks by what they are about and its name, kept in this browser.
+  const SAID = {
+    case: ["agree", "wrong reason", "not a good example"], prototype: ["agree", "not a good example"], feature: ["agree", "wrong reason"],
+  };
+  const store = `imkpl review ${data.fingerprint}`;
+  const review = { reviewer: "", remarks: [] };
+  // A page in a frame has no store.
+  try { Object.assign(review, JSON.parse(window.localStorage.getItem(store) ?? "{}")); } catch { /* remarks last as long as the page */ }
+  const remarkOn = (about, name) => review.remarks.find((one) => one.about === about && one.name === name);
+  const showRemarks = () => {
+    const n = review.remarks.length;
+    find("review-status").textContent = n ? `${n} remark${n === 1 ? "" : "s"}, in this browser only.` : "No remarks yet.";
+    find("review-save").disabled = find("review-clear").disabled = n === 0;
+    find("remarks").replaceChildren(...review.remarks.map((one) => make("li", {}, `${one.about} `, make("b", {}, isolate(one.name)), `: ${one.said}`, ...(one.note ? [". ", isolate(one.note)] : []))));
+  };
+  const keep = () => {
+    try { window.localStorage.setItem(store, JSON.stringify(review)); } catch { /* as above */ }
+    showRemarks();
+  };
+  const mark = (about, name) => {
+    const known = remarkOn(about, name);
+    const label = `Review of ${about} ${name}`;
+    const said = make("select", { "aria-label": label }, make("option", { value: "" }, "No remark"), ...SAID[about].map((text) => make("option", { value: text }, text)));
+    const note = make("input", { type: "text", placeholder: "Why?", "aria-label": `${label}: note` });
+    const box = make("span", { class: "mark" }, said, note);
+    const show = () => { note.hidden = said.value === ""; box.classList.toggle("said", said.value !== ""); };
+    [said.value, note.value] = [known?.said ?? "", known?.note ?? ""];
+    box.addEventListener("input", () => {
+      review.remarks = review.remarks.filter((one) => one.about !== about || one.name !== name);
+      if (said.value) review.remarks.push({ about, name, said: said.value, note: note.value, when: new Date().toISOString() });
+      show();
+      keep();
+    });
+    show();
+    return box;
+  };
+  const markAll = () => {
+    for (const place of document.querySelectorAll("[data-mark]")) place.replaceChildren(mark(place.dataset.mark, place.dataset.name));
+    find("reviewer").value = review.reviewer;
+    showRemarks();
+  };
+  const download = () => {
+    const { title, fingerprint } = data;
+    const text = JSON.stringify({ format: "imkpl review", version: 1, model: { title, fingerprint }, ...review, when: new Date().toISOString() }, null, 1);
+    const link = make("a", { href: URL.createObjectURL(new Blob([`${text}\n`], { type: "application/json" })), download: "review.json" });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+
   // The list.
   const state = { search: "", filter: "all", order: "row", size: PAGE };
   const isUnsure = (row) => (row.doubt ? row.doubt !== "clear" : row.is_novel);
@@ -54,6 +103,7 @@
       return words.every((word) => text.includes(word));
     };
     const found = rows.filter((row) => FILTERS.get(state.filter)(row) && matches(row)).sort(ORDERS.get(state.order));
+    state.size = Math.max(state.size, PAGE * Math.ceil((1 + found.findIndex((row) => row.key === chosen)) / PAGE));
     find("list").replaceChildren(...found.slice(0, state.size).map((row) => make(
       "li", {},
       make("a", { href: linkTo(row.key), "aria-current": chosen === row.key ? "true" : null },
@@ -64,6 +114,10 @@
     )));
     const n = found.length;
     find("more").hidden = n <= state.size;
+    // The case that is open is in sight.
+    const [box, open] = [find("list").parentElement, find("list").querySelector("[aria-current]")];
+    const [top, bottom] = open ? [open.offsetTop, open.offsetTop + open.offsetHeight] : [box.scrollTop, 0];
+    if (top < box.scrollTop || bottom > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 3;
     find("status").textContent = n === rows.length ? `${n} cases` : `${n} of ${rows.length} cases`;
   };
 
@@ -91,30 +145,27 @@
     bar.style.setProperty("--part", ((100 * Math.abs(value)) / (largest || 1)).toFixed(1));
     return make("span", { class: value < 0 ? "push minus" : "push" }, bar, make("span", { class: "n" }, signed(value)));
   };
-  const nearest = (one, title) => {
-    if (!one) return [title];
-    const line = (...parts) => make("span", { class: "line" }, ...parts, " ");
-    const some = ({ n_cases: n }) => (n > 1 ? `, 1\u00a0of\u00a0${n}` : "");
+  const nearest = (one, title, whole) => {
+    const some = ({ n_cases: n }) => (n > 1 ? `, 1 of ${n}` : "");
     const { unlike } = one;
-    return [line(`${title}:`), line("like ", make("b", {}, make("a", { href: `#prototype-${one.prototype}` }, isolate(one.case))), " ", isolate(one.label), some(one), ","),
-      ...(one.n_cases > 1 ? [line(`${percent(one.part)} of the prototype,`)] : []),
-      line(`similarity ${one.similarity.toFixed(2)},`), line(`share ${percent(one.share)}${unlike ? "," : ""}`),
-      ...(unlike ? [line("unlike ", make("b", {}, isolate(unlike.case)), " ", isolate(unlike.label), `${some(unlike)},`), line(`less ${unlike.similarity.toFixed(2)}`)] : [])];
+    return [make("span", { class: "title" }, `${title}:`), " like ", make("b", {}, make("a", { href: `#prototype-${one.prototype}` }, isolate(one.case))), " (", isolate(one.label), ")", some(one),
+      one.n_cases > 1 ? ` (${percent(one.part)} of the prototype)` : "", `, similarity ${one.similarity.toFixed(2)}, ${percent(one.share)} of the ${whole}`,
+      ...(unlike ? ["; unlike ", make("b", {}, isolate(unlike.case)), " (", isolate(unlike.label), `)${some(unlike)}, less ${unlike.similarity.toFixed(2)}`] : [])];
   };
   const hasCells = (card) => card.features.some((one) => one.value !== null || one.supporting !== null);
-  // Where the table has no heads to say it.
-  const speakers = (card) => make("ul", { class: hasCells(card) ? "notes narrow-only" : "notes" },
+  const speakers = (card) => make("ul", { class: "notes speakers" },
     ...[[card.supporting, "Speaks for it"], [card.opposing, "Speaks against"]].filter(([one]) => one)
-      .map(([one, title]) => make("li", {}, ...nearest(one, title))));
+      .map(([one, title]) => make("li", {}, ...nearest(one, title, card.decision === "votes" ? "votes" : "code"), " ", mark("case", String(one.case)))));
   const compare = (card) => {
     const isTable = hasCells(card);
     const rest = card.rest.filter((one) => one.kind === "features" || signed(one.for) !== "0");
-    const largest = Math.max(...[...card.features, ...rest].map((one) => Math.abs(one.for)));
     // The features after the first are folded, but for those of the change below.
     const changed = new Set(card.change?.features.map((one) => one.name));
     const isFolded = (one, place) => card.features.length > UNFOLDED + 1 && place >= UNFOLDED && !changed.has(one.name);
     const folded = card.features.filter(isFolded);
-    const head = ["This case", card.supporting?.case, card.opposing?.case];
+    const inFold = folded.reduce((total, one) => total + one.for, 0);
+    const largest = Math.max(...[...card.features, ...rest].map((one) => Math.abs(one.for)), Math.abs(inFold));
+    const head = ["This case", ...[card.supporting, card.opposing].map((one) => (one ? `${one.case}, ${one.label}` : ""))];
     const line = (one, rank) => {
       const cell = (value, isNear, owner, place) => {
         if (!owner) return make("td", { role: "cell" }, "\u2013");
@@ -135,7 +186,7 @@
       make("td", { role: "cell", class: "pushed" }, kind === "sum" ? make("span", { class: "push" }, make("span", {}), make("span", { class: "n" }, signed(value))) : push(value, largest, card)));
     const fold = () => {
       const button = make("button", { type: "button", "aria-expanded": "false" }, `${folded.length} more features`);
-      const row = wide([button], folded.reduce((total, one) => total + one.for, 0), "fold");
+      const row = wide([button], inFold, "fold");
       button.addEventListener("click", () => {
         const isOpen = row.closest("table").classList.toggle("open");
         button.setAttribute("aria-expanded", String(isOpen));
@@ -143,9 +194,9 @@
       });
       return row;
     };
-    const word = data.feature_word;
-    const heads = [[capitalize(word)]];
-    if (isTable) heads.push([make("b", {}, "This case")], nearest(card.supporting, "Speaks for it"), nearest(card.opposing, "Speaks against"));
+    const heads = [["Feature"]];
+    const of = (one) => (one ? [make("b", {}, isolate(one.case)), " ", isolate(one.label)] : []);
+    if (isTable) heads.push([make("b", {}, "This case")], of(card.supporting), of(card.opposing));
     heads.push(["Against \u2190 \u2192 for"]);
     return make("table", { class: "compare", role: "table", "aria-label": "The case beside the training cases for and against its answer" },
       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads.map((parts) => make("th", { scope: "col", role: "columnheader" }, ...parts)))),
@@ -206,6 +257,7 @@
       : row?.right === false ? [", ", make("span", { class: "truth" }, "wrong: it is ", isolate(row.true))] : [];
     const novelty = row ? row.novelty : card.novelty;
     const foot = make("div", { class: "foot" }, make("span", {}, `Novelty ${novelty.toFixed(2)}, usually at most ${data.novelty_threshold.toFixed(2)}`));
+    if (row) foot.append(mark("case", String(row.sample)));
     if (row && starts.has(row.row)) {
       const edit = make("button", { type: "button" }, "Change its values");
       edit.addEventListener("click", () => go("#own"));
@@ -305,6 +357,7 @@
       input.classList.toggle("changed", cells[place] !== before[place]);
       if (isWrong) wrong.push(form.features[place].name);
     });
+    find("card").classList.toggle("stale", wrong.length > 0);
     find("own-wrong").replaceChildren(...(wrong.length ? ["Expected a number: ", isolate(wrong.slice(0, 3).join(", "))] : []));
     if (wrong.length === 0) showCard(imkplPredictor.predict(form, cells, "Your own case"), null);
   };
@@ -328,7 +381,7 @@
   const usual = rows.map(({ predicted, right, probability, card }) => ({ predicted, right, probability, doubt: card?.doubt ?? null }));
   rows.forEach((row, place) => Object.assign(row, usual[place]));
   const bonuses = (form.prototypes ?? []).map((one) => one.bonus - form.head_starts[one.class]);
-  const share = (part, whole) => `${((100 * part) / whole).toFixed(1)}\u00a0%`;
+  const share = (part, whole) => `${((100 * part) / whole).toFixed(1)}%`;
   const wilson = (part, n) => {
     const squared = 1.959964 ** 2 / n;
     const [center, width] = [part + squared / 2, Math.sqrt(squared * (part * (1 - part) + squared / 4))];
@@ -380,7 +433,7 @@
         cells[c].replaceChildren(String(count), ...(c !== place && count ? [make("span", { class: "hidden" }, " wrong")] : []));
       });
       if (cells.length && own.length) {
-        const texts = [`${Math.round((100 * found) / own.length)}\u00a0%`, wilson(found / own.length, nOwn).map((end) => `${Math.round(100 * end)}\u00a0%`).join(" to ")];
+        const texts = [`${Math.round((100 * found) / own.length)}%`, wilson(found / own.length, nOwn).map((end) => `${Math.round(100 * end)}%`).join(" to ")];
         texts.forEach((text, k) => { cells[data.classes.length + k].textContent = text; });
       }
       return own.length ? [isolate(label), ` ${share(found, own.length)} (${said(found / own.length, nOwn)})`] : [];
@@ -576,6 +629,18 @@
       other.click();
     });
   }
+  find("review-form").hidden = false;
+  find("review-form").addEventListener("submit", (event) => event.preventDefault());
+  find("reviewer").addEventListener("input", ({ target }) => { review.reviewer = target.value; keep(); });
+  find("review-mark").addEventListener("click", ({ target }) => target.setAttribute("aria-pressed", String(document.body.classList.toggle("reviewing"))));
+  find("review-save").addEventListener("click", download);
+  find("review-clear").addEventListener("click", () => {
+    review.remarks = [];
+    keep();
+    markAll();
+    if (chosen !== null) choose(chosen);
+  });
+  markAll();
   let opened = [];
   window.addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open])")];

@@ -6,7 +6,7 @@
 // has the entries of CaseCard.to_dict() and "probabilities", one per class. No DOM, no state.
 "use strict";
 const imkplPredictor = (() => {
-  const [UNNAMED, MOST_NAMED] = [0.1, 3];
+  const [UNNAMED, MOST_NAMED, LONGEST_NUMBER] = [0.1, 3, 6];
   const [CLOSE, UNSURE, SMALL, ALIKE] = [1 / 3, 0.5, 0.1, 0.5];
   const [LEAST_SIMILARITY, SAME, FAR] = [0.005, 1e-9, 0.75];
   const [LEAST_LEAD, MOST_TRIED, TRIED_AT_ONCE, MOST_PAIRED] = [1e-6, 100, 2 ** 18, 8];
@@ -117,12 +117,13 @@ const imkplPredictor = (() => {
   const show = (value) => {
     if (typeof value === "boolean") return value ? "yes" : "no";
     if (typeof value !== "number") return String(value);
+    if (Math.abs(value) >= 1e-4 && Math.abs(value) < 1e6 && String(Math.abs(value)).length <= LONGEST_NUMBER) return String(value);
     return Math.abs(value) >= 1e4 && Math.abs(value) < 1e10 ? value.toFixed(0) : general(value);
   };
   const write = (value) => (typeof value === "boolean" ? (value ? "True" : "False") : String(value));
   const percent = (share, digits = 0) => {
-    if (digits === 0 && share > 0 && share < 0.005) return "less than 1%";
-    return digits === 0 && share >= 0.995 && share < 1 ? "over 99%" : `${(100 * share).toFixed(digits)}%`;
+    if (digits === 0 && share > 0 && share < 0.005) return "<1%";
+    return digits === 0 && share >= 0.995 && share < 1 ? ">99%" : `${(100 * share).toFixed(digits)}%`;
   };
 
   const signed = (add) => `${add < -0.0005 ? "-" : "+"}${Math.abs(add).toFixed(3)}`;
@@ -305,7 +306,7 @@ const imkplPredictor = (() => {
       const left = Math.abs(all - named);
       return k + 1 >= sorted.filter(isNeeded).length && left <= UNNAMED * margin && left < largest && (named > 0) === (all > 0);
     });
-    const shown = told < 0 ? order : order.slice(0, told + 1);
+    const shown = told < 0 || told === order.length - 2 ? order : order.slice(0, told + 1);
     return sorted.filter((i) => shown.includes(i));
   };
   // What adds to the lead besides features, and what decides where these speak against the answer.
@@ -400,7 +401,7 @@ const imkplPredictor = (() => {
     }));
     const nHidden = adds.length - shown.length;
     if (nHidden > 0) {
-      rest.unshift({ kind: "features", name: `${nHidden} other feature${nHidden > 1 ? "s" : ""}`, for: sum(adds) - sum(features.map((feature) => feature.for)) });
+      rest.unshift({ kind: "features", name: `${nHidden} other features`, for: sum(adds) - sum(features.map((feature) => feature.for)) });
     }
     const [doubt, doubtText] = describeDoubt(model, cells, describe(winner), describe(runnerUp), nearest, novelty, isFragile);
     return {
