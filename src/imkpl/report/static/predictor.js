@@ -422,6 +422,7 @@ const imkplPredictor = (() => {
       decision: "votes",
       series: null,
       pictures: null,
+      value: null,
       probabilities,
       novelty,
     };
