@@ -354,3 +354,27 @@ def test_explain_takes_rows_by_name_or_by_number(shell, folder, wine, tmp_path):
     wine.assign(wine=range(100, 40, -1)).to_csv(tmp_path / "new.csv", index=False)
     found = shell.ask(*command, tmp_path / "new.csv", "--id", "wine", "--row", 60, "--row", 5)
     assert [one["sample"] for one in found["samples"]] == [60, 96]
+
+
+def test_a_panel_is_extended_on_the_command_line(shell, folder, tmp_path):
+    prices = tmp_path / "prices.csv"
+    prices.write_text("name,price\nmagnesium,2.5\nash,1\n")
+    command = ["path", folder / "wine.csv", "--target", "cultivar", "--prototypes", 3]
+    command += ["--have", "alcohol,ash", "--sizes", "3", "--price", prices]
+    outputs = {name: tmp_path / f"panel.{name}" for name in ("html", "svg", "imkpl")}
+    options = [
+        part
+        for flag, name in (("report", "html"), ("plot", "svg"), ("model", "imkpl"))
+        for part in (f"--{flag}", outputs[name])
+    ]
+    answer = shell.ask(*command, *options)
+    assert (answer["sizes"], answer["have"]) == ([2, 3], ["alcohol", "ash"])
+    assert answer["entered"][0] in (["alcohol", "ash"], ["ash", "alcohol"])
+    page = outputs["html"].read_text()
+    assert "Every model has alcohol, ash." in page
+    assert "If one cannot be measured" in page
+    assert "<svg" in outputs["svg"].read_text()
+    assert shell.ask("inspect", outputs["imkpl"])["n_features"] == 6
+    assert "expected whole numbers" in shell.fails(*command[:4], "--sizes", "a few")
+    prices.write_text("name,price\nash,cheap\n")
+    assert "no list of prices" in shell.fails(*command)

@@ -106,6 +106,8 @@ def test_a_sample_that_lacks_half_of_the_weight_gets_no_answer(wine, tmp_path):
     assert found.tolist() == [0, None]
     with pytest.warns(UserWarning, match="no answer"):
         assert np.isnan(model.predict_proba([{"alcohol": 13.0}])).all()
+    with pytest.warns(UserWarning, match="no answer"):
+        assert model.score([X.iloc[0].to_dict(), {"alcohol": 13.0}], [0, 0]) == 0.5
     card = model.explain([{"alcohol": 13.0}]).card()
     assert card.doubt == "no evidence"
     share = 1 - model.feature_importances_[0]

@@ -110,7 +110,8 @@ def test_precomputed_kernels_are_split_on_both_axes(wine):
 def test_tables_and_series_are_read_in_every_form(wine):
     frame = pd.DataFrame(wine.X[:, :4], columns=list("abcd"))
     frame.iloc[0, 0] = np.nan
-    found = path(IMKPL("per_column", n_prototypes=6, contrast=False), frame, wine.y, (2,), 3)
+    table = IMKPL("per_column", n_prototypes=6, contrast=False, max_missing=1.0)
+    found = path(table, frame, wine.y, (2,), 3)
     assert set(found.features[0]) <= {"a", "b", "c", "d", "a is missing"}
     series = wine.X[:, :3, np.newaxis] + np.sin(np.arange(6))
     model = IMKPL("global_alignment", n_prototypes=6, contrast=False)
@@ -129,11 +130,12 @@ def test_a_pipeline_is_measured_as_a_whole(wine, found):
 def test_results_as_words_dicts_and_frames(found):
     lines = str(found).splitlines()
     assert lines[0] == "features  accuracy  what came in"
-    assert len(lines) == 3
+    assert lines[3:5] == ["", "missing: accuracy, and substitute"]
+    assert len(lines) == 10
     assert sum(line.endswith("<- chosen") for line in lines) == 1
     assert repr(found) == str(found)
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
-    assert pd.DataFrame(found.to_dict())["sizes"].tolist() == [2, 5]
+    assert len(pd.DataFrame(found.to_dict()["missing"])) == 5
 
 
 @pytest.mark.parametrize("sizes", [(), (0, 3), (1.5,)])
@@ -155,3 +157,49 @@ def test_splits_that_cannot_be_made_are_refused(wine):
     for cv in (1, []):
         with pytest.raises(ValueError, match="expected at least"):
             path(SMALL, wine.X, wine.y, (2,), cv)
+
+
+def test_a_panel_is_extended(wine):
+    X = pd.DataFrame(wine.X, columns=[f"m{i}" for i in range(wine.X.shape[1])])
+    X["copy"] = X["m6"] * 2 + 1
+    prices = {"m6": 5.0, "copy": 7.0, "m2": 100.0}
+    found = path(SMALL, X, wine.y, (1, 4), 3, have=["m2", "m3"], prices=prices, substitutes=1)
+    assert_array_equal(found.sizes, [2, 4])
+    assert set(found.features[0]) == {"m2", "m3"} == set(found.have)
+    assert all({"m2", "m3"} <= set(names) for names in found.features)
+    assert found.accuracy[1] > found.accuracy[0]
+    # What is there costs nothing.
+    assert found.price[0] == 0
+    assert found.price[1] == sum(prices.get(name, 0) for name in set(found.features[1]) - {"m2"})
+    panel = {one["feature"]: one for one in found.panel}
+    assert set(panel) == {"m2", "m3", *found.features[1]}
+    assert {panel["m2"]["size"], panel["m3"]["size"]} == {2}
+    assert panel["m2"]["like"] == "m3"
+    assert SMALL.require is None
+    every = path(SMALL, X, wine.y, (2,), 3, have=["m6", "copy"], substitutes=0)
+    assert all(one["alike"] == pytest.approx(1) for one in every.panel)
+
+
+def test_what_a_missing_feature_costs_is_measured_in_folds(wine):
+    X = pd.DataFrame(wine.X, columns=[f"m{i}" for i in range(wine.X.shape[1])])
+    X["copy"] = X["m6"] * 2 + 1
+    rows = np.arange(len(wine.y))
+    splits = [(rows[rows % 3 != i], rows[rows % 3 == i]) for i in range(3)]
+    model = IMKPL(n_prototypes=6, contrast=False, exclude=["copy"])
+    found = path(model, X, wine.y, (3,), splits, substitutes=1)
+    assert [one["feature"] for one in found.missing] == list(found.features[0])
+    first = found.missing[0]
+    expected, swapped = [], []
+    for train, test in splits:
+        one = model.set_params(max_kernels=3).fit(X.iloc[train], wine.y[train])
+        gaps = X.iloc[test].assign(**{first["feature"]: np.nan})
+        one.set_params(max_missing=1.0)
+        expected.append(np.mean(one.predict(gaps) == wine.y[test]))
+        other = IMKPL(n_prototypes=6, contrast=False, max_kernels=3)
+        other.set_params(exclude=["copy", first["feature"]])
+        swapped.append(other.fit(X.iloc[train], wine.y[train]).score(X.iloc[test], wine.y[test]))
+    assert first["accuracy"] == pytest.approx(np.mean(expected))
+    assert first["with_substitute"] == pytest.approx(np.mean(swapped))
+    assert first["substitute"] not in {"copy", *found.features[0]}
+    assert found.missing[1]["substitute"] is None
+    assert f"{first['feature']}: {first['accuracy']:.3f}" in str(found)

@@ -65,6 +65,7 @@ def build_app() -> typer.Typer:
         (fit.demo, fit.DEMO_EXAMPLES),
         (fit.check, fit.CHECK_EXAMPLES),
         (fit.fit, fit.FIT_EXAMPLES),
+        (fit.path, fit.PATH_EXAMPLES),
         (use.predict, use.PREDICT_EXAMPLES),
         (use.explain, use.EXPLAIN_EXAMPLES),
         (use.report, use.REPORT_EXAMPLES),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -34,7 +35,7 @@ from imkpl.cli.command import (
 from imkpl.cli.review import Review, echo_review, read_review
 from imkpl.readers import InputError, ReadOptions, read_training_file
 from imkpl.readers.check import describe_columns, find_baseline
-from imkpl.readers.formats import count
+from imkpl.readers.formats import count, parse_file
 from imkpl.readers.read import DataFile
 from imkpl.readers.shifts import describe_distributions, find_gaps, find_shifts
 
@@ -48,6 +49,10 @@ imkpl fit data.csv --target class --report page.html
 imkpl fit data.csv --target class --id patient --exclude ward --model m.imkpl
 imkpl fit visits.csv --target class --group patient --site clinic --time visit --after 2024
 imkpl fit genes.parquet --target subtype --max-kernels 20 --stability 10 --report page.html
+"""
+PATH_EXAMPLES = """
+imkpl path data.csv --target class --have CD3,CD19 --sizes 5,10,20 --report panel.html
+imkpl path data.csv --target class --price prices.csv --plot sizes.png
 """
 DEMO_EXAMPLES = "imkpl demo --folder somewhere"
 # Columns and features on a screen, and findings of a kind; --json has all of them.
@@ -388,6 +393,105 @@ def _echo_fit(answer: dict[str, Any], fitted: Fitted) -> None:
     for key in ("model", "report"):
         if answer.get(key):
             echo("", f"{key.capitalize()} written to {answer[key]}.")
+
+
+def path(
+    data: DataArgument,
+    options: TrainingFile,
+    *,
+    have: Annotated[
+        str | None, option("--have", "Columns that are measured anyway: a,b,c.")
+    ] = None,
+    sizes: Annotated[
+        str | None, option("--sizes", "Numbers of features to try, with those: 5,10,20.")
+    ] = None,
+    price: Annotated[
+        Path | None, option("--price", "A file of two columns: names, and what each costs.")
+    ] = None,
+    report: Annotated[
+        Path | None, option("--report", "Write a page (.html) here."), Written((".html",))
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        option("--plot", "Draw accuracy by size here."),
+        Written((".png", ".svg", ".pdf")),
+    ] = None,
+    model: Annotated[
+        Path | None, option("--model", "Write the model of the chosen size here."), Written()
+    ] = None,
+    settings: Settings,
+) -> Answer:
+    """How few features are enough, which come in next, and what a missing one costs.
+
+    Models of each size are measured in folds. With --have, every model has these columns, and the
+    others are added to them.
+    """
+    import imkpl
+
+    read = read_training_file(data, options)
+    _echo_findings(read)
+    prices = None if price is None else _read_prices(price)
+    numbers = None if sizes is None else _split_numbers("--sizes", sizes)
+    with progress_bar("measuring"):
+        found = imkpl.path(
+            _build_model(read, settings, settings.read(np.unique(read.y))),
+            read.samples,
+            read.y,
+            numbers,
+            groups=read.groups,
+            have=[] if have is None else have.split(","),
+            prices=prices,
+        )
+    contents: dict[str | os.PathLike[str], bytes] = {}
+    if model is not None:
+        from imkpl.files import model_bytes
+
+        contents[model] = model_bytes(found.model)
+    if report is not None:
+        from imkpl.report.page import render_path
+
+        contents[report] = render_path(found.to_dict(), data.stem).encode()
+    if plot is not None:
+        from imkpl.plots import PathDisplay
+
+        drawn = io.BytesIO()
+        PathDisplay(found).plot().figure_.savefig(drawn, format=plot.suffix[1:], dpi=200)
+        contents[plot] = drawn.getvalue()
+    write_files(contents)
+    answer = {"file": data, "model": model, "report": report, "plot": plot, **found.to_dict()}
+    return Answer(answer, lambda _: _echo_path(found, contents))
+
+
+def _echo_path(found: Any, written: Iterable[Any]) -> None:
+    echo(*str(found).split("\n"), "")
+    head = ["feature", "from", "evidence", "most alike", "how much"]
+    rows = [
+        [one["feature"], one["size"], f"{one['evidence']:.0%}", one["like"] or "", one["alike"]]
+        for one in found.panel
+    ]
+    if found.prices is not None:
+        head.append("price")
+        rows = [[*row, one["price"]] for row, one in zip(rows, found.panel, strict=True)]
+    echo_table(head, [[*row[:4], f"{row[4]:.2f}", *row[5:]] for row in rows], MAX_FEATURES)
+    for name in written:
+        echo("", f"Written: {name}.")
+
+
+def _split_numbers(name: str, text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"{name} {text}: expected whole numbers, such as {name} 5,10,20."
+        ) from None
+
+
+def _read_prices(file: Path) -> dict[str, float]:
+    """What columns cost, from a table of names and numbers."""
+    table = parse_file(file, ReadOptions()).table
+    if table.shape[1] != 2 or table.iloc[:, 1].dtype.kind not in "iuf":
+        raise InputError(f"{file.name} is no list of prices, expected two columns: name and price.")
+    return dict(zip(table.iloc[:, 0].astype(str), table.iloc[:, 1].astype(float), strict=True))
 
 
 def demo(

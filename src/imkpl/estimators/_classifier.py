@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray
@@ -198,6 +200,30 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
             labels[is_refused] = None
         return labels
 
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy; a sample that gets no answer counts as wrong.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, in the form that was given to `fit`.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each counts.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        predicted = np.asarray(self.predict(X))
+        if np.any(np.equal(predicted, None)):
+            weights = None if sample_weight is None else np.asarray(sample_weight)
+            return float(np.average(predicted == np.asarray(y), weights=weights))
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    @by_partition
     @by_partition
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of every class: a softmax of the class scores.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv, cross_val_score
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -26,6 +27,8 @@ from imkpl.estimators._input import refuse_partitions
 from imkpl.estimators._pipeline import find_model, last_step
 from imkpl.estimators._training import TrainingData, read_groups
 from imkpl.explanations.exports import list_some, to_label
+from imkpl.kernels.base import take_samples
+from imkpl.kernels.forms import blank_column
 from imkpl.measures import discrimination_score, interpretability_score, selection_stability
 from imkpl.series import read_series
 
@@ -37,6 +40,8 @@ TRAIN_SIZE, FEWEST_DRAWN = 0.8, 2
 MOST_NAMED, MOST_ENTERED = 12, 6
 # A path tries as many features as the model keeps by itself, half of them, a quarter, and so on.
 N_SIZES = 5
+# Samples on which kernels of features are compared with each other.
+MOST_ALIGNED = 300
 # A class needs one sample to test on, and two to learn from.
 FEWEST_SPLIT = 3
 
@@ -345,6 +350,18 @@ class FeaturePath(Described):
         The features of each when it is fitted to all samples.
     model : estimator
         The one of the chosen size, fitted to all samples.
+    panel : tuple of dict
+        Every feature, as it came in: its name ("feature"), the "size" of the first model that has
+        it, its "evidence", the other feature of that model that it is most alike ("like", and how
+        much: "alike", the centred alignment of their kernels, from 0 to 1), and its "price".
+    missing : tuple of dict
+        Of the features of the chosen model: the "accuracy" in the folds where the "feature" is
+        missing, and its "standard_error"; the "substitute" that most folds take if they are fitted
+        without it, and the accuracy of those fits ("with_substitute"). Largest weight first.
+    have : tuple of str
+        Features that every model has.
+    prices : mapping of str to float, optional
+        What features cost.
 
     Examples
     --------
@@ -358,8 +375,12 @@ class FeaturePath(Described):
     split_scores: FloatArray
     features: tuple[tuple[str, ...], ...]
     model: Any
+    panel: tuple[dict[str, Any], ...] = ()
+    missing: tuple[dict[str, Any], ...] = ()
+    have: tuple[str, ...] = ()
+    prices: Mapping[str, float] | None = None
 
-    _also: ClassVar = ("accuracy", "standard_error", "best", "chosen", "entered")
+    _also: ClassVar = ("accuracy", "standard_error", "best", "chosen", "entered", "price")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", np.asarray(self.sizes))
@@ -385,10 +406,18 @@ class FeaturePath(Described):
 
     @property
     def chosen(self) -> int:
-        """The smallest size whose accuracy is within one standard error of the best."""
+        """The cheapest, or smallest, size within one standard error of the best accuracy."""
         top = np.argmax(self.accuracy)
         least = self.accuracy[top] - self.standard_error[top]
-        return int(self.sizes[np.argmax(self.accuracy >= least)])
+        cost = self.sizes if self.price is None else self.price
+        return int(self.sizes[np.argmin(np.where(self.accuracy >= least, cost, np.inf))])
+
+    @property
+    def price(self) -> FloatArray | None:
+        """What the features of every model cost together; None without prices."""
+        if self.prices is None:
+            return None
+        return np.array([sum(self.prices[name] for name in names) for names in self.features])
 
     @property
     def entered(self) -> list[list[str]]:
@@ -406,7 +435,18 @@ class FeaturePath(Described):
             mark = "  <- chosen" if size == self.chosen else ""
             entered = list_some(names, MOST_ENTERED)
             lines.append(f"{size:8d}  {accuracy:.3f} ± {error:.3f}  {entered}{mark}")
+        for one in self.missing:
+            lines += ["", "missing: accuracy, and substitute"] * (one is self.missing[0])
+            lines.append(f"{one['feature']}: {say_without(one)}")
         return "\n".join(lines)
+
+
+def say_without(one: Mapping[str, Any]) -> str:
+    """The accuracy of a model that lacks a feature, and with the best substitute."""
+    said = f"{one['accuracy']:.3f} ± {one['standard_error']:.3f}"
+    if one["substitute"] is None:
+        return said
+    return f"{said}; {one['with_substitute']:.3f} with {one['substitute']} in its place"
 
 
 def path(
@@ -417,12 +457,15 @@ def path(
     cv: Any = 5,
     *,
     groups: ArrayLike | None = None,
+    have: Sequence[Any] = (),
+    prices: Mapping[str, float] | None = None,
+    substitutes: int = 5,
 ) -> FeaturePath:
     """Measure how accurate models with few and with many features are on left-out samples.
 
     A model of each size is fitted to all samples, to see what comes in, and to the training part of
     every split. All have as many prototypes as the estimator finds for all samples, which is most
-    of the cost of a fit: the whole path costs about as much as ten fits.
+    of the cost of a fit: the whole path costs about as much as twenty fits.
 
     Parameters
     ----------
@@ -441,6 +484,15 @@ def path(
         A splitter or an iterable of pairs of index arrays is taken as it is.
     groups : array-like of shape (n_samples,), optional
         Whom samples belong to, for `fit`; folds keep groups together.
+    have : sequence of str or int, default=()
+        Features that are measured anyway: every model has them, the first one nothing else, and
+        `sizes` count them.
+    prices : mapping of str to float, optional
+        What each feature costs: of the sizes that are as good as the best, the cheapest is chosen.
+        Features that are not named, and those in `have`, cost nothing.
+    substitutes : int, default=5
+        For how many features of the chosen model to find what takes their place; each takes a fit
+        per split.
 
     Returns
     -------
@@ -469,6 +521,10 @@ def path(
         f"sizes={sizes!r}, expected a sequence of positive whole numbers of features, such as "
         "(5, 10, 20). Leave it out to try what the model keeps, half of it, and so on.",
     )
+    if have:
+        estimator = clone(estimator)
+        last = last_step(estimator)
+        last.set_params(require=list(dict.fromkeys([*(last.require or ()), *have])))
     whole, samples = _fit_to_all(estimator, X, y, groups, "path")
     model = last_step(whole)
     inner = whole[:-1].transform(X) if isinstance(whole, Pipeline) else X
@@ -480,19 +536,127 @@ def path(
         fewest = min(n_kept, len(last.require or ()))
         halves = np.ceil(n_kept / 2.0 ** np.arange(N_SIZES)).astype(int)
         numbers = np.unique(np.maximum(halves, fewest))
-    models, scores = [], []
+    if have:
+        numbers = np.unique(np.maximum([len(last.require), *numbers], len(last.require)))
+    models, scores, folds = [], [], []
     for place, size in enumerate(numbers.tolist()):
         announce("path", f"{size} features", place, numbers.size)
         sized = clone(estimator)
         n_prototypes = model.prototypes_.shape[0]
         last_step(sized).set_params(max_kernels=size, n_prototypes=n_prototypes)
-        options = {"cv": splits, "error_score": "raise", "params": named}
-        scores.append(cross_val_score(sized, samples, data.given.y, **options))
+        options = {"cv": splits, "error_score": "raise", "params": named, "return_estimator": True}
+        measured = cross_validate(sized, samples, data.given.y, **options)
+        scores.append(measured["test_score"])
+        folds.append(measured["estimator"])
         models.append(sized.fit(samples, data.given.y, **named))
-    found = FeaturePath(
-        numbers, np.array(scores), tuple(_name_features(one) for one in models), None
-    )
-    return replace(found, model=models[int(np.searchsorted(numbers, found.chosen))])
+    features = tuple(_name_features(one) for one in models)
+    owned = set(_name_features(models[0])) if have else set[str]()
+    if prices is not None:
+        every = dict.fromkeys(name for names in features for name in names)
+        prices = {name: 0.0 if name in owned else float(prices.get(name, 0.0)) for name in every}
+    found = FeaturePath(numbers, np.array(scores), features, None, prices=prices)
+    place = int(np.searchsorted(numbers, found.chosen))
+    announce("path", "what missing features cost")
+    missing = _find_costs(models[place], folds[place], samples, data, splits, named, substitutes)
+    panel = tuple(_describe_panel(models, features, samples, prices or {}))
+    more: Any = {"panel": panel, "missing": missing, "have": tuple(sorted(owned))}
+    return replace(found, model=models[place], **more)
+
+
+def _describe_panel(
+    models: list[Any], features: tuple[tuple[str, ...], ...], X: Any, prices: Mapping[str, float]
+) -> Iterator[dict[str, Any]]:
+    """Every feature as it comes in, and which other feature of that model it is most alike."""
+    known: set[str] = set()
+    for one, names in zip(models, features, strict=True):
+        model = find_model(one)
+        predictor, evidence = model._predictor, model.kernel_evidence_
+        live = np.flatnonzero(model.kernel_weights_)
+        order = np.argsort(-model.kernel_weights_[live], kind="stable")
+        samples = model.read_new(X)
+        if set(names) <= known:
+            continue
+        rows = np.linspace(0, len(samples) - 1, min(len(samples), MOST_ALIGNED)).astype(np.intp)
+        kernels = predictor.kernels.moved_to(take_samples(samples, rows))
+        alike = align_kernels([kernels.evaluate(int(kernel)) for kernel in order])
+        np.fill_diagonal(alike, -1.0)
+        for place, name in enumerate(names):
+            if name in known:
+                continue
+            other = int(np.argmax(alike[place]))
+            yield {
+                "feature": name,
+                "size": len(names),
+                "evidence": float(evidence[live[order[place]]]),
+                "like": names[other] if len(names) > 1 else None,
+                "alike": max(float(alike[place, other]), 0.0),
+                "price": prices.get(name),
+            }
+        known |= set(names)
+
+
+def align_kernels(matrices: Sequence[FloatArray]) -> FloatArray:
+    """The centred alignment of kernels on the same samples, ``<K, L> / (||K|| ||L||)``."""
+    centred = [K - K.mean(axis=0) - K.mean(axis=1)[:, np.newaxis] + K.mean() for K in matrices]
+    rows = np.stack([K.ravel() / (np.linalg.norm(K) or 1.0) for K in centred])
+    return np.asarray(rows @ rows.T)
+
+
+def predict_without(model: Any, X: Any) -> Iterator[tuple[str, Any]]:
+    """Each feature in use, and the classes of samples in which it is missing."""
+    predictor = model._predictor
+    if not predictor.kernels.reads_cells or predictor.expected is None:
+        return
+    samples, names = model.read_new(X), model._column_names
+    for name, column in zip(names, predictor.kernels.input_columns, strict=True):
+        scores = model._decider.decide(blank_column(samples, int(column)))
+        yield name, model.classes_[np.argmax(scores, axis=1)]
+
+
+def _find_costs(
+    whole: Any,
+    folds: list[Any],
+    X: Any,
+    data: TrainingData,
+    splits: list[tuple[IntArray, IntArray]],
+    named: dict[str, Any],
+    n_substitutes: int,
+) -> tuple[dict[str, Any], ...]:
+    """Accuracy in folds without each feature of a model, and with what takes its place."""
+    model, y = find_model(whole), data.given.y
+    if not model._predictor.kernels.reads_cells or isinstance(whole, Pipeline):
+        return ()
+    names, without = _name_features(model), []
+    for fold, (train, test) in zip(folds, splits, strict=True):
+        X_test, y_test = safe_split(fold, X, y, test, train)
+        right = {name: np.mean(one == y_test) for name, one in predict_without(fold, X_test)}
+        score = fold.score(X_test, y_test)
+        without.append([right.get(name, score) for name in names])
+    found = []
+    for place, name in enumerate(names):
+        scores = np.array(without)[:, place]
+        error = scores.std(ddof=1) / np.sqrt(scores.size) if scores.size > 1 else 0.0
+        one = {"feature": name, "accuracy": scores.mean(), "standard_error": float(error)}
+        one |= {"substitute": None, "with_substitute": None}
+        if place < n_substitutes:
+            left = [other for other in model.require or () if other != name]
+            other = clone(whole).set_params(
+                exclude=[*(model.exclude or ()), name], require=left or None
+            )
+            measured = cross_validate(
+                other, X, y, cv=splits, params=named, error_score="raise", return_estimator=True
+            )
+            entered = Counter(
+                new
+                for refit, fold in zip(measured["estimator"], folds, strict=True)
+                for new in _name_features(refit)
+                if new not in {*names, *_name_features(fold)}
+            )
+            if entered:
+                one["substitute"] = entered.most_common(1)[0][0]
+                one["with_substitute"] = measured["test_score"].mean()
+        found.append(one)
+    return tuple(found)
 
 
 def _name_features(model: Any) -> tuple[str, ...]:

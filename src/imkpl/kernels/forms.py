@@ -184,6 +184,13 @@ def widen(samples: Any, used: IntArray, n_features: int) -> Any:
     return Table(values, tuple(columns.get(i, Column(f"x{i}")) for i in range(n_features)))
 
 
+def blank_column(samples: Any, column: int) -> Any:
+    """The same samples, as kernels of single cells read them, without the cells of a column."""
+    values = np.array(getattr(samples, "values", samples), dtype=np.float64)
+    values[:, column] = np.nan
+    return replace(samples, values=values) if isinstance(samples, Table) else values
+
+
 def ordered_records(X: Any, form: Form, absent: Any) -> tuple[Any, Form]:
     """X with its form; samples that are dicts as rows in the order of the training part."""
     is_list = isinstance(X, list | tuple) and bool(X)

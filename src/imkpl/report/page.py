@@ -182,6 +182,33 @@ def render_report(found: dict[str, Any]) -> str:
     return page
 
 
+def render_path(found: dict[str, Any], title: str) -> str:
+    """A `FeaturePath` as one page, from its `to_dict`."""
+    low = min(a - 2 * e for a, e in zip(found["accuracy"], found["standard_error"], strict=True))
+    sizes = found["sizes"]
+
+    def place(size: int) -> float:
+        return 30 + 420 * (math.log(size / sizes[0]) / (math.log(sizes[-1] / sizes[0]) or 1))
+
+    def height(accuracy: float) -> float:
+        return float(15 + 150 * (1 - accuracy) / max(1 - low, 0.01))
+
+    rows = list(zip(map(place, sizes), found["accuracy"], found["standard_error"], strict=True))
+    bars = "".join(f"M{x:.1f} {height(a - e):.1f}V{height(a + e):.1f}" for x, a, e in rows)
+    line = "M" + "L".join(f"{x:.1f} {height(a):.1f}" for x, a, _ in rows)
+    ticks = [(round(x, 1), size) for (x, *_), size in zip(rows, sizes, strict=True)]
+    texts = [(round(x, 1), round(height(a) - 8, 1), "start", f"{a:.1%}") for x, a, _ in rows]
+    said = "Accuracy on left-out rows by the number of features; bars are one standard error."
+    paths = [("line", 0, line), ("line", 0, bars)]
+    drawn = {"width": 500, "height": 190, "ticks": ticks, "paths": paths, "texts": texts}
+    values = {"found": found, "title": title, "drawn": {**drawn, "text": said}}
+    from markupsafe import Markup
+
+    style = files("imkpl.report").joinpath("static/page.css").read_text("utf-8")
+    template = make_environment(autoescape=True).get_template("path.html")
+    return str(template.render(**values, style=Markup(style), n_colors=8, markers=[]))
+
+
 def build_model_card(
     contents: dict[str, Any],
     constraints: list[str],
