@@ -434,7 +434,7 @@ def path(
     numbers = None if sizes is None else _split_numbers("--sizes", sizes)
     with progress_bar("measuring"):
         found = imkpl.path(
-            _build_model(read, settings, settings.read(np.unique(read.y))),
+            _build_model(read, settings=settings, choice=settings.read(np.unique(read.y))),
             read.samples,
             read.y,
             numbers,

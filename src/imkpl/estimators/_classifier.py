@@ -218,7 +218,7 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
             Between 0 and 1.
         """
         predicted = np.asarray(self.predict(X))
-        if np.any(np.equal(predicted, None)):
+        if any(label is None for label in predicted.tolist()):
             weights = None if sample_weight is None else np.asarray(sample_weight)
             return float(np.average(predicted == np.asarray(y), weights=weights))
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
