@@ -3,10 +3,14 @@
 import ast
 import importlib
 import pathlib
+import socket
 import subprocess
 import sys
 
 import pytest
+from sklearn.datasets import load_wine
+
+import imkpl
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src" / "imkpl"
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -99,3 +103,28 @@ def test_an_unknown_name_is_an_attribute_error():
 
     with pytest.raises(AttributeError, match="has no attribute 'IMKLP'"):
         imkpl.IMKLP  # noqa: B018
+
+
+def test_nothing_is_sent_anywhere(tmp_path, monkeypatch):
+    network = {"socket", "ssl", "http", "urllib.request", "ftplib", "smtplib", "requests", "httpx"}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                assert not {one.name for one in node.names} & network, name_of(path)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.module not in network, name_of(path)
+
+    def refuse(*_):
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(AssertionError, match="connection"), socket.socket() as one:
+        one.connect(("127.0.0.1", 9))
+    X, y = load_wine(return_X_y=True)
+    model = imkpl.IMKPL(n_prototypes=3).fit(X, y)
+    assert model.predict(X, reject=True).shape == y.shape
+    assert model.explain(X[:1]).card().to_dict()
+    model.report(X, y, tmp_path / "page.html")
+    imkpl.save(model, tmp_path / "m.imkpl")
+    assert imkpl.load(tmp_path / "m.imkpl").score(X, y) == model.score(X, y)
