@@ -24,6 +24,20 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
     assert names
 
 
+def test_mlflow_gets_a_pipeline_whose_types_are_to_be_trusted(tmp_path, monkeypatch):
+    pytest.importorskip("skops")
+    names: dict = {}
+    exec(BLOCKS["mlflow"][0], names)
+    homes = {name.partition(".")[0] for name in names["trusted_types"]}
+    assert homes == {"imkpl", "scipy"}
+    pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/runs.db")
+    monkeypatch.chdir(tmp_path)
+    exec(re.findall(r"```py\n(.*?)```", (GUIDE / "mlflow.md").read_text(), re.DOTALL)[0], names)
+    model, same, X = names["model"], names["same"], names["X"]
+    assert (same.predict_proba(X) == model.predict_proba(X)).all()
+
+
 @pytest.mark.parametrize("name", ["first_model", "your_own_table"])
 def test_a_notebook_runs_from_top_to_bottom(name, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("agg")
