@@ -112,7 +112,7 @@ def test_pages_name_extras_that_exist():
     found = [
         extra
         for page in pages
-        for match in NAMED.findall(page.read_text())
+        for match in re.findall(r"install '(?:imkpl|\.)\[([a-z,]+)\]'", page.read_text())
         for extra in match.split(",")
     ]
     assert {"all", "cli", "report"} <= set(found) <= set(EXTRAS)
