@@ -332,7 +332,8 @@ def test_a_series_says_when_it_decides():
     card = model.explain(X[20:21]).card()
     series = json.loads(json.dumps(card.to_dict()))["series"]
     assert sum(series["shares"]) == pytest.approx(1)
-    assert 17 <= series["from"] < series["to"] <= 24
+    assert 14 <= series["from"] <= 19
+    assert 22 <= series["to"] <= 27
     assert len(series["times"]) == len(series["aligned"]) == len(series["shares"])
     assert np.all(np.diff(series["aligned"]) >= 0)
     assert_allclose(series["values"], X[20, 1])
@@ -348,6 +349,37 @@ def test_a_series_says_when_it_decides():
     assert "nan" not in card._repr_html_()
 
 
+def draw_bumps(seed, n=80, n_steps=90):
+    """Noise in two channels, in every second series with a bump somewhere in one of them."""
+    rng = np.random.default_rng(seed)
+    X, y = 0.3 * rng.standard_normal((n, 2, n_steps)), np.arange(n) % 2
+    starts, size, channel = rng.integers(2, n_steps - 18, n), rng.integers(10, 17), rng.integers(2)
+    for row in np.flatnonzero(y):
+        bump = 2.0 * np.sin(np.linspace(0, np.pi, size))
+        X[row, channel, starts[row] : starts[row] + size] += bump
+    return X, y, starts, size
+
+
+def test_the_stretch_of_a_card_covers_bumps_at_random_places():
+    """In nine of ten cases at least their inner half; a random stretch as long hardly ever."""
+    rng, n_cases, covered, by_chance = np.random.default_rng(0), 0, 0, 0
+    for seed in range(4):
+        X, y, starts, size = draw_bumps(seed)
+        model = IMKPL(n_prototypes=2, contrast=True).fit(X[:50], y[:50])
+        assert model.predictor_.kernels.is_located.all()
+        for row in 50 + np.flatnonzero(y[50:]):
+            found = model.explain(X[row : row + 1]).card().series
+            inner = starts[row] + size // 4, starts[row] + size - 1 - size // 4
+            length = found["to"] - found["from"]
+            other = rng.integers(0, X.shape[2] - length)
+            n_cases += 1
+            covered += found["from"] <= inner[0] and found["to"] >= inner[1]
+            by_chance += other <= inner[0] and other + length >= inner[1]
+            assert length < 3 * size
+    assert covered >= 0.9 * n_cases
+    assert by_chance < 0.2 * n_cases
+
+
 def test_a_summary_says_what():
     rng = np.random.default_rng(0)
     X, y = 0.3 * rng.standard_normal((30, 2, 20)), np.repeat([0, 1], 15)
@@ -355,10 +387,15 @@ def test_a_summary_says_what():
     level = IMKPL(GlobalAlignment(views=("level",)), n_prototypes=4).fit(X, y)
     card = level.explain(X[20:21]).card(0)
     assert card.series["summary"] == "level"
-    assert (card.series["from"], card.series["to"]) == (0, 19)
+    assert (card.series["from"], card.series["to"]) == (None, None)
+    assert "over the whole length of channel 1 (level)" in str(card)
+    assert "over the whole length of channel 1 (level)" in card._repr_html_()
+    assert "<rect" not in card._repr_html_()
     assert "alike in level" in str(card)
     assert "at the same part of the time" in card._repr_html_()
-    assert _find_span(np.array([0.0, 0.1, 0.5, 0.4, 0.0, 0.1])) == (2, 3)
+    gains = np.array([0.1, -0.2, 0.1, 0.0, 0.9, 0.8, 1.1, 0.7, -0.1, 0.1, 0.2, -0.3])
+    assert _find_span(gains) == (3, 8)
+    assert _find_span(np.zeros(4)) == (0, 0)
 
 
 def test_numbers_are_written_as_people_read_them():

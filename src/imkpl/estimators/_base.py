@@ -57,7 +57,7 @@ from imkpl.model.evidence import Evidence, collect_evidence
 from imkpl.model.kernel_choice import prepare_choice, widen
 from imkpl.model.predictor import Compared, Encoding, Predictor
 from imkpl.model.problem import Settings
-from imkpl.model.size import choose_size, find_residuals
+from imkpl.model.size import choose_size, find_residuals, prefer_located
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
 from imkpl.model.voters import update_voters
 
@@ -214,7 +214,9 @@ class BasePrototypeModel(
                 random_state=self.random_state,
             )
             choice.evidence.warn("values" if is_regressor(self) else "classes")
-            problem, weights = choice.choose(settings.max_kernels, bound.kernels.most_kernels)
+            limits = settings.max_kernels, bound.kernels.most_kernels
+            choice = prefer_located(choice, bound.kernels.is_located, *limits)
+            problem, weights = choice.choose(*limits)
             size = bound.data.count_prototypes(self.n_prototypes, self.sparsity, self.decision)
             announce(monitor.name, "choosing the number of prototypes")
             pool, seed = choice.pool(settings.max_kernels), 0

@@ -46,8 +46,8 @@ LEAST_LEAD = 1e-6
 MOST_TRIED, TRIED_AT_ONCE, MOST_PAIRED = 100, 2**18, 8
 # Agreements of steps below are not told apart.
 LEAST_AGREEMENT = 1e-300
-# A series decides in the shortest span of steps with this part of what tells it apart.
-MOST_OF_SPAN = 2 / 3
+# A series decides where steps tell more than this part of the mean, and this part of it around.
+UNUSUAL, WIDER = 0.5, 0.25
 # Channels that are named, and points of a series that are kept.
 MOST_CHANNELS, MOST_POINTS = 5, 200
 
@@ -96,7 +96,8 @@ class CaseCard(Described):
         The rule that decided.
     series : dict or None
         For series, the channel that speaks most for the supporting case: the share of each step in
-        that, and the step of the supporting case that it is aligned with. "channels" has what the
+        that, the step of the supporting case that it is aligned with, and "from" which step "to"
+        which it decides; None where it does over the whole length. "channels" has what the
         channels add to the similarity to the supporting prototype, over that to the opposing one.
     pictures : dict or None
         The case, the supporting and the opposing one, as `render` of `explain` shows them: text, or
@@ -622,8 +623,8 @@ def _describe_series(
     # The logarithm of an alignment kernel is about a sum over steps: a step has a share as large as
     # it agrees better with the first than with the second.
     logs = [np.log(np.maximum(each.x_agreement, LEAST_AGREEMENT)) for each in aligned]
-    gains = np.maximum(logs[0] - logs[1], 0.0)
-    shares = gains / (gains.sum() or 1.0)
+    gains = logs[0] - logs[1]
+    shares = np.maximum(gains, 0.0) / (np.maximum(gains, 0.0).sum() or 1.0)
     names, adds = kernels.channel_names, _split_by_channel(one, prototypes)
     n_named = MOST_CHANNELS if adds.size > 1 else 0
     order = np.argsort(-np.abs(adds), kind="stable")[:n_named]
@@ -632,10 +633,10 @@ def _describe_series(
     channel, times = read[int(np.argmax(adds[list(read)]))], aligned[0].x_times
     visits, others = aligned[0].visits, aligned[0].y_times
     if view in ALIGNED:
-        first, last = _find_span(shares)
+        first, last = _find_span(gains)
         beside = visits @ others / visits.sum(axis=1)
     else:
-        # All steps of a window are summed up together.
+        # All steps are summed up together.
         first, last = 0, times.size - 1
         beside = np.linspace(others[0], others[-1], times.size)
     edges = np.linspace(0, times.size, min(MOST_POINTS, times.size) + 1).astype(np.intp)[:-1]
@@ -644,8 +645,8 @@ def _describe_series(
         "channel": kernels.name_kernel(index, names[channel]),
         "channels": [{"name": names[each], "for": float(adds[each])} for each in order],
         "summary": None if view in ALIGNED else view,
-        "from": int(np.floor(times[first])),
-        "to": int(np.ceil(times[last])),
+        "from": int(np.floor(times[first])) if last - first + 1 < times.size else None,
+        "to": int(np.ceil(times[last])) if last - first + 1 < times.size else None,
         "times": times[edges].tolist(),
         "aligned": beside[edges].tolist(),
         "shares": np.add.reduceat(shares, edges).tolist(),
@@ -671,9 +672,14 @@ def _split_by_channel(one: Explanation, prototypes: Sequence[int]) -> FloatArray
     return adds
 
 
-def _find_span(shares: FloatArray) -> tuple[int, int]:
-    """The shortest span of steps that has most of all shares."""
-    sums = np.concatenate([[0.0], np.cumsum(shares)])
-    ends = np.searchsorted(sums, sums[:-1] + MOST_OF_SPAN * sums[-1] * (1 - 1e-9))
-    first = int(np.argmin(np.where(ends < sums.size, ends - np.arange(ends.size), np.inf)))
-    return first, int(max(ends[first] - 1, first))
+def _find_span(gains: FloatArray) -> tuple[int, int]:
+    """The first and the last step of the span that tells most, a little widened.
+
+    It has the largest sum of what steps gain beyond half of their mean size, so that noise does not
+    lengthen it; ends of what happens there look like noise.
+    """
+    sums = np.concatenate([[0.0], np.cumsum(gains - UNUSUAL * np.abs(gains).mean())])
+    stop = int(np.argmax(sums - np.minimum.accumulate(sums)))
+    start = int(np.argmin(sums[: stop + 1]))
+    wider = int(np.ceil(WIDER * (stop - start)))
+    return max(start - wider, 0), min(max(stop - 1, start) + wider, gains.size - 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from html import escape
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -193,12 +192,17 @@ def _write_series(card: CaseCard) -> Iterator[str]:
     """The series over its supporting case, and when it decides."""
     series = card.series or {}
     times, own, other = _overlay(series, MOST_STEPS)
-    is_inside = (times >= series["from"]) & (times <= series["to"])
+    is_inside = np.zeros(times.size, dtype=bool)
+    if series["from"] is not None:
+        is_inside = (times >= series["from"]) & (times <= series["to"])
     how = "aligned" if series["summary"] is None else f"alike in {series['summary']}"
     for values, name in ((own, "this case"), (other, f"{series['case']}, {how}")):
         heights = (values * (len(HEIGHTS) - 1)).round().astype(int)
         yield f"  {''.join(HEIGHTS[height] for height in heights)}  {name}"
-    yield f"  {''.join('^' if inside else ' ' for inside in is_inside)}  {write_when(card)}"
+    marks = (
+        f"{''.join('^' if inside else ' ' for inside in is_inside)}  " if is_inside.any() else ""
+    )
+    yield f"  {marks}{write_when(card)}"
 
 
 def _overlay(series: dict[str, Any], most: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -217,8 +221,9 @@ def _overlay(series: dict[str, Any], most: int) -> tuple[FloatArray, FloatArray,
 def write_when(card: CaseCard) -> str:
     """When a series decides, as a phrase."""
     one = card.series or {}
-    how = "mostly in" if one["summary"] is None else "in"
-    return f"{how} steps {one['from']} to {one['to']} of {one['channel']}"
+    if one["from"] is None:
+        return f"over the whole length of {one['channel']}"
+    return f"mostly in steps {one['from']} to {one['to']} of {one['channel']}"
 
 
 def write_html(card: CaseCard) -> str:
@@ -307,14 +312,12 @@ def _series_html(card: CaseCard) -> str:
     series = card.series or {}
     times, own, other = _overlay(series, WIDTH // 4)
     end = times[-1] or 1.0
-    across, strength = WIDTH / end, max(series["shares"]) or 1.0
-    shades = "".join(
-        f'<rect x="{across * start:.1f}" width="{across * (stop - start):.1f}" y="0" '
-        f'height="{HEIGHT}" fill="{FOR}" fill-opacity="{0.3 * share / strength:.3f}"/>'
-        for (start, stop), share in zip(
-            pairwise([*series["times"], end]), series["shares"], strict=True
-        )
-    )
+    across, shade, said = WIDTH / end, "", ""
+    if series["from"] is not None:
+        start, stop = across * series["from"], across * series["to"]
+        shade = f'<rect x="{start:.1f}" width="{max(stop - start, 2):.1f}" height="{HEIGHT}"'
+        shade += f' fill="{GREY}"/>'
+        said = "; shaded: steps that tell it from the opposing case"
     lines = [
         " ".join(
             f"{across * time:.1f},{6 + (HEIGHT - 12) * (1 - value):.1f}"
@@ -327,11 +330,10 @@ def _series_html(card: CaseCard) -> str:
     return (
         f'<div style="margin-top:10px">Decides {escape(write_when(card))}</div>'
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" style="max-width:100%" role="img" '
-        f'aria-label="This case over {name}">{shades}'
+        f'aria-label="This case over {name}">{shade}'
         f'<polyline points="{lines[0]}" stroke="{GREY}" stroke-width="5" fill="none"/>'
         f'<polyline points="{lines[1]}" stroke="{FOR}" stroke-width="1.8" fill="none"/></svg>'
-        f'<div style="opacity:.7">thin: this case; wide: {name}, {how}; shaded: steps that tell it '
-        "from the opposing case</div>"
+        f'<div style="opacity:.7">thin: this case; wide: {name}, {how}{said}</div>'
     )
 
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from imkpl._checks import require, shorten
 from imkpl._progress import announce
 from imkpl._threads import Loops
-from imkpl._typing import FloatArray, IntArray
+from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import (
     BaseKernelBank,
     SampleKernels,
@@ -172,6 +172,11 @@ class SeriesKernels(SampleKernels):
     @property
     def value_cost(self) -> float:  # type: ignore[override]
         return float(np.mean(self.samples.lengths)) ** 2
+
+    @property
+    def is_located(self) -> BoolArray:  # type: ignore[override]
+        """Which kernels align steps, and so say when; summaries are of the whole length."""
+        return np.array([kernel.view in ALIGNED for kernel in self.each])
 
     @property
     def kernel_channels(self) -> list[IntArray]:

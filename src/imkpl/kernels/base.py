@@ -151,6 +151,8 @@ class Kernels(ABC):
     reads_cells: bool = False
     # How many kernels a model keeps at most unless the user says so; None for any number.
     most_kernels: int | None = None
+    # Which kernels say where in a sample it is decided, where only some do.
+    is_located: BoolArray | None = None
     # How many samples a prototype is made of unless the user says so; None for any number.
     default_sparsity: int | None = USUAL_SPARSITY
     # How many values of a sample `take` brings into memory; 0 for samples that are there.
@@ -582,6 +584,7 @@ class WrappedKernels(Kernels):
     kernel_columns = inside("kernel_columns")
     input_columns = inside("input_columns")
     most_kernels = inside("most_kernels")
+    is_located = inside("is_located")
     n_far_values = inside("n_far_values")
     sample_bytes = inside("sample_bytes")
     value_cost = inside("value_cost")

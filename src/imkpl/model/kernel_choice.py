@@ -131,6 +131,12 @@ class KernelChoice:
             return self.choose(most)
         return found
 
+    def among(self, kernels: IntArray) -> KernelChoice:
+        """The same among some of the kernels."""
+        problem = self.problem.select(kernels)
+        evidence = replace(self.evidence, shares=self.evidence.shares[kernels])
+        return KernelChoice(problem, evidence, problem.average())
+
     def pool(self, max_kernels: int | None) -> Problem:
         """The kernels among which is chosen again; of very many those with most evidence."""
         if self._has_enough_passing(max_kernels):

@@ -17,7 +17,7 @@ from imkpl.kernels.base import WIDTHS
 from imkpl.model.alternate import alternate
 from imkpl.model.calibration import find_temperature
 from imkpl.model.cover import cover
-from imkpl.model.kernel_choice import prepare_choice, widen
+from imkpl.model.kernel_choice import KernelChoice, prepare_choice, widen
 from imkpl.model.neighbors import space_evenly
 from imkpl.model.problem import Problem
 from imkpl.model.updates import update_codes
@@ -99,6 +99,28 @@ def find_residuals(
     middles = (np.arange(residuals.size) + 0.5) / residuals.size
     found_at = np.quantile(residuals, middles, weights=weight, method="inverted_cdf")
     return np.asarray(found_at)
+
+
+def prefer_located(
+    choice: KernelChoice, is_located: BoolArray | None, max_kernels: int | None, most: int | None
+) -> KernelChoice:
+    """Among kernels that say where in a sample it is decided, unless all do better in folds.
+
+    Better by more than a standard error, in the rough look with the middle ridge.
+    """
+    problem, required = choice.problem, choice.problem.is_required
+    if is_located is None or not (problem.settings.has_votes and problem.settings.chooses_kernels):
+        return choice
+    places = is_located[problem.kernel_indices]
+    if places.all() or not places.any() or (required is not None and required[~places].any()):
+        return choice
+    parts, near = list(split(problem, choice.ranked)), choice.among(np.flatnonzero(places))
+    scores = []
+    for one in (choice, near):
+        n_kernels, pool = one.choose(max_kernels, most)[1].size, one.pool(max_kernels)
+        folds = [Fold.of(pool, n_kernels, is_left) for is_left in parts[: halve(parts)]]
+        scores.append(judge_roughly(folds, RIDGES[1]))
+    return choice if is_better(scores[0], scores[1], weigh(folds)) else near
 
 
 def halve(folds: Sequence[Any]) -> int:

@@ -237,18 +237,23 @@
         return `${command}${across(times[step]).toFixed(1)},${y.toFixed(1)}`;
       }).join("");
     };
-    const when = series.from === series.to ? `at step ${series.from}` : `in steps ${series.from} to ${series.to}`;
+    const isWhole = series.from === null;
+    const when = isWhole ? "over its whole length" : series.from === series.to ? `at step ${series.from}` : `mostly in steps ${series.from} to ${series.to}`;
     const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `It decides ${when}.`, class: `time ${colorOf(answer)}` });
+    // The steps that tell the classes apart: a band, and below it how much each step tells.
     const largest = Math.max(...series.shares) || 1;
-    series.times.forEach((start, step) => {
-      const stop = series.times[step + 1] ?? end;
-      const box = { x: across(start), y: 0, width: Math.max(1, across(stop - start)), height };
-      svg.append(draw("rect", { ...box, "fill-opacity": ((0.6 * series.shares[step]) / largest).toFixed(3) }));
-    });
+    if (!isWhole) {
+      const [start, stop] = [across(series.from), across(series.to)];
+      svg.append(draw("rect", { x: start, y: 0, width: Math.max(2, stop - start), height, class: "band" }));
+      series.times.forEach((time, step) => {
+        const width = Math.max(1, across((series.times[step + 1] ?? end) - time));
+        svg.append(draw("rect", { x: across(time), y: height - 5, width, height: 5, "fill-opacity": (series.shares[step] / largest).toFixed(3) }));
+      });
+    }
     svg.append(draw("path", { d: line(other), class: "other" }), draw("path", { d: line(own), class: "line" }));
-    const how = series.summary ? `, compared by one summary, the ${series.summary}` : ", aligned step by step";
+    const how = series.summary ? `, compared by its ${series.summary}` : ", aligned step by step";
     return make("figure", {}, svg, make("figcaption", {}, isolate(series.channel), ": this case (thin) over ", isolate(supporting.case),
-      ` (wide)${how}. It decides ${when}, where it is more like that than like the other class.`));
+      ` (wide)${how}. It decides ${when}${isWhole ? "" : ", where it is more like that than like the other class"}.`));
   };
 
   const showCard = (card, row) => {
