@@ -32,7 +32,7 @@ def check_nonnegative(values: FloatArray, name: str) -> None:
 
 
 def find_places(key: Any, size: int) -> Any:
-    """Which of so many places an index selects; NumPy raises for places that there are not."""
+    """The places that an index selects of `size`; NumPy raises for places that do not exist."""
     if isinstance(key, slice):
         return np.arange(size)[key]
     array = np.asarray(key)

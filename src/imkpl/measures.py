@@ -289,7 +289,7 @@ def _average_precision(chances: FloatArray, own: FloatArray) -> float:
     """The mean precision at the cases of the class, from the most probable one on."""
     order = np.argsort(-chances, kind="stable")
     n_own = np.cumsum(own[order])
-    # Equal probabilities are said at once.
+    # Samples of equal probability share one threshold.
     last = np.append(np.flatnonzero(np.diff(chances[order])), order.size - 1)
     gained = np.diff(n_own[last], prepend=0.0)
     return float(np.sum(gained * n_own[last] / (last + 1)) / n_own[-1])

@@ -117,7 +117,7 @@ class DaskBank(BaseWrapper):
     blocks of samples. Kernels of time series are computed once for a fit, by blocks of samples. The
     number of blocks does not depend on the cluster, and neither do the results, which equal those
     of the bank up to rounding. A task carries its arguments and can be repeated when a worker is
-    lost. Inside a task, the kernels compute. So they do here where there are few values to sum.
+    lost. Inside a task, and where there are few values to sum, the kernels compute on the spot.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class DaskKernels(WrappedKernels):
         return replace(self, kernels=gathered)
 
     def _by_blocks(self, n_values: float, method: str, *common: Any, axis: int = 0) -> FloatArray:
-        """A method of the kernels that takes so many values of each, one block per task."""
+        """A method of the kernels that reads `n_values` of each, one block per task."""
         if is_small(self.n_kernels * n_values):
             return np.asarray(getattr(self.kernels, method)(*common))
         blocks, whole = self._cut(np.arange(self.n_kernels))
@@ -238,7 +238,7 @@ class DaskKernels(WrappedKernels):
 
 
 def is_small(n_values: float) -> bool:
-    """Whether a sum of so many values is computed here: few values, and inside tasks."""
+    """Whether a sum is computed in this process: if it has few values, and inside a task."""
     return n_values < LEAST_VALUES or find_worker() is not None
 
 

@@ -33,8 +33,8 @@ DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.tim
 PERIOD = "Period"
 ROWS = (list, tuple, np.ndarray)
 BOOLS = (bool, np.bool_)
-# Text in so many rows is looked at for numbers. More numbers than a few, or one with a decimal
-# point, are no categories; zeros before a number are those of a code.
+# Text is searched for numbers in this number of rows. More than a few numbers, or one with a
+# decimal point, are no categories; a number with leading zeros is a code.
 LOOKED_AT, FEW = 1000, 10
 NUMBER_TEXT = re.compile(r"(?=.*\d)[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 NO_CELLS = MISSING_TEXTS | {"None", "<NA>"}

@@ -347,8 +347,8 @@ class SeriesKernels(SampleKernels):
 class GlobalAlignment(BaseKernelBank):
     """Global alignment kernels on each channel alone, so that a weight is a channel's weight.
 
-    The kernel of Cuturi (2007, 2011) sums over all alignments of two series what the local kernels
-    along the alignment multiply to,
+    The kernel of Cuturi (2007, 2011) is the sum, over all alignments of two series, of the product
+    of the local kernels along the alignment,
     ``A_ij = k_ij (A_i-1,j + A_i,j-1 + A_i-1,j-1)``, with ``k = e / (2 - e)`` and
     ``e = exp(-||x_i - y_j||**2 / (scale * bandwidth))``; the bandwidth is learned from the training
     part. It is divided by the roots of the self-similarities, so that every series has similarity 1

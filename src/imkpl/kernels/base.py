@@ -74,7 +74,7 @@ class BaseKernel(ABC):
         return np.array([self(x, x)[0, 0] for x in singles], dtype=np.float64)
 
     def adapt(self, X: Any, sample_weight: ArrayLike | None = None) -> BaseKernel:
-        """The kernel with all parameters known; an integer weight counts as so many copies."""
+        """The kernel with all parameters known; an integer weight counts as copies."""
         return self
 
 

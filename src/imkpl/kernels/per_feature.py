@@ -60,7 +60,7 @@ PAIR_VALUES = 2**22
 # Up to this number of kernel values new samples are compared in NumPy, without compiled loops.
 FEW_VALUES = 2**16
 # While a model is learned, numbers in units of their widths are multiples of this: far above the
-# last digit, far below what a kernel shows. Beyond so many numbers no copy is made.
+# last digit, far below what a kernel shows. No copy is made of more numbers than this.
 ROUNDING, MOST_ROUNDED = 2.0**-30, 2**24
 # Largest error of a kernel value in a sum over sparse rows.
 TOLERANCE = 1e-6

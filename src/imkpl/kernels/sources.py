@@ -107,7 +107,7 @@ class ArrayColumns(ColumnSource):
     Parameters
     ----------
     array : array of shape (n_samples, n_features)
-        Where the data is.
+        The data.
 
     Examples
     --------

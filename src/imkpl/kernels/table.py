@@ -520,9 +520,9 @@ class PerWord(BaseKernelBank):
     """A kernel on each word of documents, so that a kernel's weight is a word's weight.
 
     ``K_l(x, y) = z_l(x) z_l(y) / mean(z_l ** 2)``, where ``z(x)`` is ``log(1 + counts)`` of the
-    document scaled to unit length. That two documents both lack a word is no likeness, as it would
-    be to a Gaussian kernel. The mean square is that of the training part and weighs words like an
-    inverse document frequency.
+    document scaled to unit length. Two documents are not similar because both lack a word, as
+    they would be for a Gaussian kernel. The mean square is that of the training part and weighs
+    words like an inverse document frequency.
 
     The bank reads sparse matrices, which are never made dense, and arrays: counts of words, or
     tf-idf weights, and whatever else is mostly 0 where 0 means that something is not there.

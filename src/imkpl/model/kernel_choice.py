@@ -64,7 +64,7 @@ def compare_kernels(problem: Problem) -> KernelChoice:
     return KernelChoice(problem, run_permutation_test(problem, average), average)
 
 
-# Kernels of equal variance are ordered by their values on so many pairs of samples.
+# Kernels of equal variance are ordered by their values on this number of pairs of samples.
 ORDERING_PAIRS = 64
 
 
@@ -81,8 +81,8 @@ def order_kernels(scaled: ScaledKernels) -> IntArray:
     return np.lexsort([marks, factors])
 
 
-# Up to so many kernels are compared with each other, on all pairs of so many samples. This power of
-# a correlation counts copies, and hardly anything else.
+# At most this number of kernels are compared with each other, on all pairs of this number of
+# samples. This power of a correlation counts copies, and hardly anything else.
 MOST_COMPARED, COMPARED_SAMPLES, COPY_POWER = 2000, 48, 6
 
 

@@ -45,7 +45,7 @@ def rank_typical(average: FloatArray) -> IntArray:
 
 
 def count_others(n_same: int, n_classes: int) -> int:
-    """How many other-class neighbours are to be compared with so many of the same class.
+    """How many other-class neighbours to compare with `n_same` of the same class.
 
     With classes of equal size, the nearest of both kinds are the same part of all that there are:
     if they were not, a kernel without meaning would be nearer to one of them by the choice alone.

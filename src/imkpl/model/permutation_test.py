@@ -123,8 +123,8 @@ MOST_OF_PERSONS = 40
 MOST_COMPARED = 2000
 # The most samples on which the concentration of a kernel is measured, as it takes all their pairs.
 CONCENTRATION_SAMPLES = 64
-# Of more kernels than this, so many are permuted, and the others if they are candidates: if their
-# estimate, made without permutations, and so many standard deviations of chance would pass.
+# Of more kernels than this, only this number is permuted, and of the others the candidates: those
+# whose estimate without permutations, plus this number of standard deviations, would pass.
 MOST_PERMUTED = 6000
 ESTIMATE_MARGIN = 1.0
 
@@ -184,7 +184,7 @@ class PermutationTest:
         null = self.scores[1:].ravel()
         p_values = tail_probabilities(self.estimates, null)
         p_values[self.some] = _find_p_values(self.scores, null)
-        # Kernels that pass are so many times as frequent as chance would have them.
+        # Kernels that pass are more frequent than by chance, by at least this factor.
         factor, shares = 1 / (1 - LEAST_EVIDENCE), np.arange(1, p_values.size + 1) / p_values.size
         ordered = np.sort(p_values)
         limit = ordered[shares >= factor * ordered].max(initial=shares[0] / factor)

@@ -24,8 +24,8 @@ from imkpl.model.updates import update_codes
 from imkpl.model.voters import count_votes, learn_voters
 from imkpl.model.votes import ValueVotes
 
-# Prototypes per class that are tried, until more do not help. The more prototypes, the more they
-# must gain: so many standard errors for each of a class.
+# Numbers of prototypes per class to try, until more do not help. Every further prototype of a
+# class must gain this many standard errors.
 PER_CLASS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 NOTABLE = 0.05
 # Ridges on prototypes minus contrasts that are tried: classes that overlap need a large one.
@@ -294,8 +294,8 @@ def split(problem: Problem, ranked: IntArray, seed: int = 0) -> Iterator[BoolArr
 # Steps of L-BFGS in a fold, and the smallest decrease; a whole fit takes more. With fewer steps,
 # contrasts of many classes are not yet better than votes alone.
 FOLD_STEPS, FOLD_DECREASE = (40, 0, 30), 1e-3
-# Without a limit on their samples, prototypes minus contrasts are functions of so many features
-# (Nystrom), found in so many steps.
+# Without a limit on their samples, prototypes minus contrasts are functions of this number of
+# features (Nystrom), found in this number of steps.
 ROUGH_FEATURES, ROUGH_STEPS, ROUGH_DECREASE = 150, 60, 1e-4
 
 
