@@ -13,10 +13,7 @@ UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uff
 
 
 def to_json(value: Any, digits: int | None = None) -> Any:
-    """The same value as plain dicts, lists, strings and finite numbers of `digits` digits.
-
-    NaN becomes None, infinity the word, unprintable characters a replacement character.
-    """
+    """The value as plain dicts, lists, text and finite numbers; NaN is None, infinity the word."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     match value:

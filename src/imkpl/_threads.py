@@ -109,11 +109,7 @@ def count_threads() -> int:
 
 @contextmanager
 def limited_threads(n_jobs: int | None, *, pin_blas: bool = False) -> Iterator[int]:
-    """Limit the number of threads of compiled loops inside the block.
-
-    Matrix products of BLAS round differently with another number of threads, whatever `n_jobs` is.
-    `pin_blas` gives them one thread, so that a fit has the same bits on one core and on many.
-    """
+    """Limit threads of compiled loops; `pin_blas` gives BLAS one, for the same bits anywhere."""
     before = count_threads()
     count = before if n_jobs is None or n_jobs < 0 else max(1, min(n_jobs, before))
     _LIMIT.n_threads = count

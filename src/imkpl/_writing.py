@@ -46,11 +46,7 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def write_files(contents: Mapping[str | os.PathLike[str], bytes]) -> None:
-    """Replace several files; all are written completely before the first is renamed.
-
-    Symbolic links are followed, and an existing file keeps its mode. A process that is killed may
-    leave a file ``.*.part`` behind.
-    """
+    """Replace several files, all written completely before the first is renamed."""
     targets = [pathlib.Path(os.path.realpath(check_target(path))) for path in contents]
     parts = [target.with_name(f".{secrets.token_hex(8)}.part") for target in targets]
     path: str | os.PathLike[str] = ""

@@ -226,16 +226,7 @@ LEAST_CHANCE = 1e-6
 def measure_chances(
     probabilities: FloatArray, labels: IntArray, groups: IntArray, classes: Sequence[Any]
 ) -> dict[str, Any] | None:
-    """What the probabilities of classes are worth; None if only one class occurs.
-
-    "auc" and "average_precision" say how well cases are ranked, "skill" by how much the Brier score
-    is below that of the base rate (1: all right, 0: no better than saying how frequent classes
-    are). These have 95 % intervals by bootstrap, in which groups are drawn with replacement,
-    because their members are not independent. "calibration" is drawn as a curve and has the slope
-    and intercept of a logistic regression on the probabilities: 1 and 0 for those that mean what
-    they say. With two classes all this is of the rarer one, the "target", and "benefit" is the
-    decision curve; with more it is the mean over classes, or of all their probabilities.
-    """
+    """What probabilities of classes are worth, with intervals; None if only one class occurs."""
     n, n_classes = probabilities.shape
     own = np.eye(n_classes)[labels]
     is_used = (own.sum(axis=0) > 0) & (own.sum(axis=0) < n)
@@ -342,11 +333,7 @@ def _regress(columns: FloatArray, offset: FloatArray, own: FloatArray) -> FloatA
 
 
 def _net_benefit(chances: FloatArray, own: FloatArray) -> list[dict[str, float]]:
-    """Of every threshold what answering by it is worth, and what "always" is; "never" is 0.
-
-    The share of cases rightly found, minus that of false alarms times the odds of the threshold,
-    which is what a false alarm costs.
-    """
+    """Of every threshold what answering by it is worth, and what "always" is; "never" is 0."""
     share, found = float(own.mean()), []
     # Beyond this nobody would act upon a class that is so rare.
     for percent in range(1, int(np.clip(400 * share, 20, 95)) + 1):
@@ -382,10 +369,7 @@ def say_chances(chances: dict[str, Any]) -> str:
 def weigh_answers(
     right: FloatArray, labels: list[Any], groups: IntArray, costs: Any, class_weight: Any
 ) -> dict[str, Any] | None:
-    """Accuracy in which an answer counts as its class costs or weighs; None if all are alike.
-
-    The baseline is the best of always giving the same class.
-    """
+    """Accuracy in which answers count as their classes cost or weigh; None if all are alike."""
     labels = [str(label) for label in labels]
     names = list(dict.fromkeys(labels))
     if costs is not None:
@@ -412,13 +396,7 @@ def weigh_answers(
 
 
 def judge(measured: dict[str, Any]) -> dict[str, str]:
-    """The verdict on a model, a level and a sentence: the same wherever it is given.
-
-    `measured` has the "accuracy" with its "interval", the "baseline" that always gives the most
-    frequent "class", the worth of its "chances" (:func:`measure_chances`), and where mistakes are
-    not alike the "weighed" answers (:func:`weigh_answers`), which then count. With a rare class,
-    answers may be no better than the baseline though the model tells who is more at risk.
-    """
+    """The verdict on what was measured of a model, a level and a sentence: the same everywhere."""
     chances, weighed = measured.get("chances"), measured.get("weighed")
     base = measured["baseline"]
     rule = f"than always saying {base['class']} ({100 * base['accuracy']:.1f}% right)"

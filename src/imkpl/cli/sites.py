@@ -13,10 +13,7 @@ from imkpl.readers.read import DataFile
 def measure(
     build: Callable[[DataFile], Any], data: DataFile, model: Any, train: DataFile, right: Any
 ) -> dict[str, Any]:
-    """Leave sites out of all rows, and look for those of training rows in a model.
-
-    `right` says how often each row is answered correctly by models of all sites, if that is known.
-    """
+    """Leave sites out of all rows, and look for those of training rows in a model."""
     from imkpl.report import sites
 
     def ask(inside: Any, outside: Any) -> tuple[Any, Any, Any]:

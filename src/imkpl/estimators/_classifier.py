@@ -304,10 +304,7 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
 
     @property
     def _head_starts(self) -> FloatArray:
-        """How far ahead every class starts at these costs, in units of the score.
-
-        Without costs, classes cost as much as they weigh.
-        """
+        """How far ahead classes start at their costs, or else weights, in units of the score."""
         if self.costs is None and self.prevalence is None:
             return np.zeros(self.classes_.size)
         costs = read_costs(self.costs, self.classes_, self.decision)

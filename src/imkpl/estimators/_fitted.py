@@ -147,10 +147,7 @@ def build_predictor(
 
 
 def find_expected(bound: BoundData, predictor: Predictor) -> FloatArray | None:
-    """How similar the support is on average to the training part, by the kernel of each column.
-
-    A missing cell then adds to every score what that column adds on average: nothing is said.
-    """
+    """The mean similarity of the support to the training part: what a missing cell adds."""
     if not predictor.kernels.reads_cells:
         return None
     weight = bound.data.sample_weight
@@ -221,13 +218,7 @@ def code_everyone(
 def add_other_samples(
     bound: BoundData, whole: BoundData, predictor: Predictor, landmarks: CalibrationSamples
 ) -> CalibrationSamples:
-    """The landmarks and other samples to calibrate on, evenly spaced over the distinct ones.
-
-    The others had no part in the prototypes, and nothing of them has to be taken out. Landmarks
-    count as the samples that they are; without them the heaviest samples and those of small classes
-    would be missing. The others count for all that are no landmarks, class by class, so that the
-    weights of the classes have the proportions that they have among all samples.
-    """
+    """Landmarks, and others without part in prototypes that stand for the rest of their class."""
     assert landmarks.novelty is not None
     is_landmark = np.isin(whole.data.rows, bound.data.rows)
     # Landmarks and distinct samples are in the same order.

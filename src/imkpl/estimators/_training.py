@@ -321,10 +321,7 @@ def find_bins(values: FloatArray, sample_weight: FloatArray) -> tuple[IntArray, 
 
 
 def find_places(ordered: Any, y: Any, classes: Any) -> FloatArray | None:
-    """The place of every class in an order, from 0; None if there is none, or two classes only.
-
-    The order of a pandas categorical counts if none is given.
-    """
+    """The place of every class in an order, or in that of a pandas categorical, if there is one."""
     dtype = getattr(y, "dtype", None)
     if ordered is None and getattr(dtype, "ordered", False):
         ordered = dtype.categories  # type: ignore[union-attr]
@@ -407,11 +404,7 @@ def find_class_weight(
 
 
 def in_samples(weight: FloatArray) -> FloatArray:
-    """Weights as numbers of samples, so that a factor on all of them changes nothing.
-
-    Whole multiples of the smallest (0.5, 1.5 are 1, 3), and whole numbers (4, 6 are 2, 3), count
-    samples; others are relative to the median.
-    """
+    """Weights as counts if these are multiples of one or whole, else relative to the median."""
     unit, whole = weight.min(), weight.round()
     is_far = weight.max() / MOST_COPIES > unit
     if is_far or not np.allclose(weight / unit, (weight / unit).round(), rtol=1e-9, atol=0.0):
@@ -472,10 +465,7 @@ def read_costs(costs: Any, classes: Any, decision: str) -> FloatArray:
 
 
 def read_prevalence(prevalence: Any, prior: FloatArray, classes: Any, decision: str) -> FloatArray:
-    """How frequent every class is where the model is used; by default as in training.
-
-    Classes that are not named share the rest as they do in training.
-    """
+    """How frequent every class is in use; those not named share the rest as they do in training."""
     if prevalence is None:
         return prior
     require(

@@ -219,11 +219,7 @@ def find_obstacle(explanation: Explanation) -> str | None:
 
 
 def describe_model(explanation: Explanation) -> dict[str, Any]:
-    """A model without obstacles as numbers, from which other programs predict and explain.
-
-    The form of the page (`report/static/predictor.js`) reads them; docs/deployment.md describes
-    them. The explanation may be one of no samples.
-    """
+    """A model without obstacles as numbers, for the page and for others (docs/deployment.md)."""
     predictor, features = explanation.evidence.predictor, explanation.comparison
     encoder, votes, kernels = predictor.encoder, predictor.votes, predictor.kernels
     assert votes is not None

@@ -118,11 +118,7 @@ class ChannelKernel:
 def learn_widths(
     kernel: ChannelKernel, part: SeriesSet, shares: FloatArray, scales: Sequence[float]
 ) -> list[ChannelKernel]:
-    """A kernel at several scales, its width learned from prepared channels.
-
-    The squared width is ``mean squared difference * mean length``, over all pairs of series and of
-    their time steps: an alignment multiplies about as many local kernels as a series has steps.
-    """
+    """A kernel at several scales, of squared width ``mean squared difference * mean length``."""
     part = view_series(part, kernel.view, kernel.units)
     centers = np.median(part.values.astype(np.float64), axis=1)
     roots = typical_differences(part, shares) * np.sqrt(shares @ part.lengths)
@@ -669,10 +665,7 @@ def _find_levels(left: SeriesSet, right: SeriesSet, rows: IntArray, columns: Int
 def _arrange(
     rows: IntArray, kinds: IntArray, above: IntArray, beside: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """An order of pairs, and where in it tasks of at most 16 pairs of one kind begin and end.
-
-    Tasks of pairs that share a row are faster. Those left over come last.
-    """
+    """An order of pairs, those that share a row together, and where tasks of one kind begin."""
     keys = rows, kinds, beside
     order = np.argsort(
         np.ravel_multi_index(keys, [int(key.max()) + 1 for key in keys]), kind="stable"
@@ -783,11 +776,7 @@ def expected_alignment(kernels: SeriesKernels, index: int, x: Any, y: Any) -> Ex
 
 
 def split_losses(kernels: SeriesKernels, index: int, x: SeriesSet, Y: SeriesSet) -> FloatArray:
-    """What the similarity of one series to others lacks to 1, by the channels of one kernel.
-
-    A channel has as large a part in it as in the squared distance along the alignment, less what
-    series are away from themselves, as their alignments pass unequal steps too.
-    """
+    """What one series lacks to 1 in likeness to others, split as the distance along alignments."""
     single = replace(kernels.select([index]), samples=x, others=Y)
     (kernel,), lacks = single.each, 1 - single.evaluate(0)[0]
 

@@ -322,10 +322,7 @@ class Kernels(ABC):
         return self
 
     def rounded(self) -> Kernels:
-        """Nearly the same kernels, of numbers in units of their widths that are rounded a little.
-
-        Another unit rounds the last digit of all numbers anew, which the steps of a search amplify.
-        """
+        """Nearly the same kernels, of numbers in widths, rounded: no unit changes a search."""
         return self
 
     def tabulated(self) -> Kernels:

@@ -216,11 +216,7 @@ class ScaledKernels(LinearKernels):
 def divide_by_variance(
     kernels: Kernels, sample_weight: ArrayLike | None = None, max_samples: int = 1000
 ) -> ScaledKernels:
-    """Square kernels divided by their variances, ``mean_i K_l(x_i, x_i) - mean_ij K_l(x_i, x_j)``.
-
-    These are measured on at most `max_samples` samples, evenly spaced. Kernels that are nearly
-    constant get the factor 0, so that they are never evaluated.
-    """
+    """Square kernels divided by their variances on some samples; nearly constant ones times 0."""
     shares = check_sample_weight(sample_weight, kernels.shape[0])
     # Samples of weight zero must not use up places among the max_samples.
     chosen, some = np.flatnonzero(shares), kernels

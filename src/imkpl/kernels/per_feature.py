@@ -349,10 +349,7 @@ class PerFeatureGaussian(BaseKernelBank):
 
 
 def root_mean_squared_difference(X: Any, sample_weight: ArrayLike | None = None) -> FloatArray:
-    """``sqrt(sum_ij w_i w_j (x_i - x_j)**2)`` of each feature, for weights that sum to one.
-
-    It is exactly zero for a constant feature and keeps its digits under large offsets.
-    """
+    """``sqrt(sum_ij w_i w_j (x_i - x_j)**2)`` of each feature; exactly 0 for a constant one."""
     if isinstance(X, BlockSamples):
         return X.root_mean_squared_difference(check_sample_weight(sample_weight, len(X)))
     array = check_vectors(X)

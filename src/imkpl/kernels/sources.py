@@ -159,10 +159,7 @@ def as_slice(columns: IntArray) -> IntArray | slice:
 
 
 def _forget_mapped(array: Any) -> None:
-    """Let go of the pages of a memory map, which count as memory of this process.
-
-    Only of maps that cannot be written to: others may hold changes that are nowhere else.
-    """
+    """Let go of the pages of a read-only memory map, which count as memory of this process."""
     is_read_only = isinstance(array, np.memmap) and array.mode == "r"
     if is_read_only and hasattr(mmap, "MADV_DONTNEED"):
         array._mmap.madvise(mmap.MADV_DONTNEED)

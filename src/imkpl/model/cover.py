@@ -14,11 +14,7 @@ from imkpl.model.votes import find_sharpness
 
 
 def cover_classes(problem: Problem, kernel: FloatArray, n_prototypes: int) -> IntArray:
-    """Samples that cover the classes, by greedy facility location over all classes at once.
-
-    Maximises ``sum_i a_i max_t K(i, t)``, where t runs over the chosen samples of the class of i.
-    Every class gets one sample first; the number of further ones depends on their gain.
-    """
+    """Samples greedily chosen for ``max sum_i a_i max_t K(i, t)``, t being of the class of i."""
     members, is_eligible = problem.members, problem.is_eligible
     blocks = [kernel[np.ix_(block, block)] for block in members]
     shares = [problem.sample_weight[block] for block in members]

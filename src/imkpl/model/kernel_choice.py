@@ -87,11 +87,7 @@ MOST_COMPARED, COMPARED_SAMPLES, COPY_POWER = 2000, 48, 6
 
 
 def compare_copies(problem: Problem, ranked: IntArray) -> FloatArray:
-    """How far kernels are copies of each other: a power of the correlations of their values.
-
-    Neighbours in a plain average are near in what is copied, those of other classes too, so that
-    margins would find nothing in it.
-    """
+    """How far kernels are copies of each other: a power of the correlations of their values."""
     some = ranked[space_evenly(ranked.size, COMPARED_SAMPLES)]
     left, right = np.tril_indices(some.size, -1)
     values = problem.kernels.pairs(some[left], some[right]).astype(np.float64)
@@ -105,11 +101,7 @@ def compare_copies(problem: Problem, ranked: IntArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class KernelChoice:
-    """Chooses kernels; by margins and without a limit, among those that pass the permutation test.
-
-    With a limit too, if enough pass, otherwise among all. Neighbours are found in the average of
-    the kernels among which is chosen, so that noise that does not pass has no part in it.
-    """
+    """Chooses kernels by margins, among those that pass the permutation test if they are enough."""
 
     problem: Problem  # with all kernels that vary
     evidence: KernelEvidence
@@ -221,10 +213,7 @@ PRICES = (1e-9, 1e6)
 def start_by_large_margin(
     problem: Problem, neighborhoods: Neighborhoods, max_kernels: int | None = None
 ) -> tuple[Problem, FloatArray]:
-    """The kernels of a large-margin linear programme, with its weights; a limit has no effect.
-
-    Kernels have equal weights if none of them reaches a margin that is worth its weight.
-    """
+    """The kernels of a large-margin linear programme; all alike if none reaches a margin."""
     margins = 2 * compute_margins(problem.kernels, neighborhoods, problem.dtype)
     pair_weights = margin_pair_weights(neighborhoods, problem.sample_weight)
     pair_weights /= pair_weights.sum()

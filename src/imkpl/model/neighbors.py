@@ -36,10 +36,7 @@ def space_evenly(n: int, limit: int) -> IntArray:
 
 
 def rank_typical(average: FloatArray) -> IntArray:
-    """Samples from the most typical in the average kernel to the least.
-
-    The order does not depend on that of rows and columns, nor on classes, but for rounding.
-    """
+    """Samples from the most typical in the average kernel to the least, whatever their order."""
     sums = average.sum(axis=1)
     return np.argsort(-np.round(sums / sums.max(), 9), kind="stable")
 
@@ -63,11 +60,7 @@ def find_neighborhoods(
     order: IntArray | None = None,
     persons: IntArray | None = None,
 ) -> Neighborhoods:
-    """The nearest samples of all or some, in a kernel or in it plus itself in another order.
-
-    Samples of one of the `persons` are near to each other whatever their class means, and are no
-    neighbours within it; by default every sample is of a person of its own.
-    """
+    """The nearest samples of other persons, in a kernel or in it plus itself in another order."""
     listed = np.arange(labels.size) if samples is None else samples
     sizes = np.bincount(labels)
     widest = max(1, int(sizes.max()) - 1), labels.size - int(sizes[sizes > 0].min())

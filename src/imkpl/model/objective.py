@@ -94,10 +94,7 @@ def evaluate(problem: Problem, state: State) -> ObjectiveParts:
 def same_class_product(
     kernel: FloatArray, agreement: list[IntArray] | FloatArray, mixes: sp.sparray
 ) -> FloatArray:
-    """``(same * kernel) @ mixes``, where ``same`` says how far the targets of two samples agree.
-
-    It is 1 for two samples of one class and 0 for others, if only the members of classes are given.
-    """
+    """``(same * kernel) @ mixes``, where ``same`` says how far the targets of two samples agree."""
     by_rows = sp.csr_array(mixes)
     if isinstance(agreement, np.ndarray):
         return np.asarray((by_rows.T @ (agreement * kernel)).T)

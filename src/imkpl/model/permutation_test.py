@@ -63,11 +63,7 @@ class KernelEvidence:
 
 
 def run_permutation_test(problem: Problem, average: FloatArray) -> KernelEvidence:
-    """The evidence of every kernel of a problem; `average` is their average kernel.
-
-    Neighbours in the average of many kernels may say little, as most of it can be noise. So the
-    other kernels are compared again by neighbours in the average of those that pass.
-    """
+    """The evidence of every kernel: by neighbours in the average of all, and of those that pass."""
     problem, average = _unfold(problem, average)
     test = PermutationTest(problem, average)
     n_same = problem.settings.n_neighbors
@@ -96,10 +92,7 @@ MOST_UNFOLDED = 4000
 
 
 def _unfold(problem: Problem, average: FloatArray) -> tuple[Problem, FloatArray]:
-    """Every sample as often as it was given, in random order: equal rows are several samples.
-
-    Permuted as one, a row given forty times would make permuted kernels as good as others.
-    """
+    """Every sample as often as given: permuted as one, equal rows would make chance look good."""
     counts = problem.multiplicity / max(1.0, problem.multiplicity.sum() / MOST_UNFOLDED)
     copies = np.maximum(counts.round(), 1).astype(np.intp)
     if copies.max() == 1:
@@ -130,11 +123,7 @@ ESTIMATE_MARGIN = 1.0
 
 
 class PermutationTest:
-    """Scores of kernels and of their permutations, the largest of all statistics.
-
-    A table of scores has a row for the kernels and one for each permutation. Scores are about
-    normal for kernels without meaning.
-    """
+    """Scores of kernels, and a row of scores for each permutation: about normal for mere chance."""
 
     def __init__(self, problem: Problem, average: FloatArray) -> None:
         kernels, n_samples = problem.kernels, problem.labels.size
@@ -217,11 +206,7 @@ class PermutationTest:
 
 
 def permute_persons(persons: IntArray, ranked: IntArray, source: np.random.Generator) -> IntArray:
-    """Every sample replaced by one of the person who takes the place of its own.
-
-    The samples of a person stay together, because they are not independent. Those of one with fewer
-    samples than the place has are repeated.
-    """
+    """Every sample replaced by one of the person who takes the place of its own."""
     _, first, counts = np.unique(persons[ranked], return_index=True, return_counts=True)
     # Persons, and the samples of each, in an order that does not depend on that of rows.
     by_person = np.split(ranked[np.argsort(persons[ranked], kind="stable")], np.cumsum(counts)[:-1])
@@ -233,11 +218,7 @@ def permute_persons(persons: IntArray, ranked: IntArray, source: np.random.Gener
 
 
 def _score_margins(margins: FloatArray, least: float | None = None) -> tuple[FloatArray, float]:
-    """How far kernels are beyond their permutations, and every permutation beyond the rest.
-
-    In standard deviations of the permutations of the same kernel; `least` is their least square,
-    by default the mean over all kernels, which is returned, too.
-    """
+    """How many deviations of its permutations each kernel is beyond them, and each of them, too."""
     null, n = margins[1:], len(margins) - 1
     beyond = (margins[0] - null.mean(axis=0)) / np.sqrt(1 + 1 / n)
     # How far permutations are from the mean of the others of the same kernel.
@@ -262,11 +243,7 @@ LEVEL = 0.05
 
 
 def weigh_evidence(p_values: FloatArray) -> KernelEvidence:
-    """Evidence from p-values: one minus the local false discovery rate.
-
-    The density of the p-values is Grenander's estimate, all kernels being noise otherwise. The sum
-    of the rates of kernels that pass is the number that chance would give.
-    """
+    """Evidence from p-values: one minus the local false discovery rate, by Grenander's estimate."""
     order = np.argsort(p_values, kind="stable")
     steps = p_values.size * np.diff(p_values[order], prepend=0.0)
     rates = np.empty(p_values.size)
@@ -288,11 +265,7 @@ def tail_probabilities(scores: FloatArray, null: FloatArray) -> FloatArray:
 
 
 def _find_concentration(problem: Problem, chosen: IntArray) -> FloatArray:
-    """How far each kernel's variance lies in few directions of feature space; 1 if in only one.
-
-    The sum of the squares of the variances along the principal directions, over the square of
-    their sum, on some samples.
-    """
+    """The sum of squared variances along principal directions over the square of their sum."""
     among, n = problem.kernels.take(chosen), chosen.size
     rows, columns = np.tril_indices(n)
     is_apart = rows != columns
@@ -318,12 +291,7 @@ def _score_classes(
     concentration: FloatArray,
     variance: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums of squares between classes in feature space, in standard deviations of chance.
-
-    For every kernel with its samples in each of the orders, a row for each order. Relative to what
-    chance gives, they are about a chi-squared variable, brought to a normal scale by the cubic root
-    (Wilson and Hilferty). The variance of every kernel, infinite where it is 0, is returned, too.
-    """
+    """Sums of squares between classes, on a normal scale (Wilson and Hilferty), and variances."""
     weight, labels, n_orders = problem.sample_weight, problem.labels, len(orders)
     totals, total = np.bincount(labels, weight), weight.sum()
     shares = totals / total

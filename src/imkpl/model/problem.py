@@ -141,11 +141,7 @@ class Problem:
     def vote_term(
         self, mixes: sp.csr_array, resemblances: FloatArray, state: State, classes: IntArray
     ) -> tuple[float, FloatArray]:
-        """``J_vote`` with its ridges, and its slope in the logarithm of each vote.
-
-        `mixes` are the prototypes minus their contrasts, `resemblances` their inner products with
-        the samples, (n_samples, n_prototypes).
-        """
+        """``J_vote`` with its ridges, and its slope in the logarithm of each vote."""
         logs = state.sharpness * resemblances + state.log_strengths
         loss, slopes, _ = self.judge(logs, classes, state.levels)
         strengths = STRENGTH_RIDGE * self.sample_weight.sum() / classes.size
@@ -158,11 +154,7 @@ class Problem:
     def judge(
         self, logs: FloatArray, classes: IntArray, levels: FloatArray
     ) -> tuple[float, FloatArray, FloatArray]:
-        """What votes are wrong by, and its slopes in their logarithms and in levels.
-
-        The cross-entropy, or half the squared error of values, with a ridge that keeps the level
-        of a prototype near the mean value of its bin.
-        """
+        """The cross-entropy of votes, or half their squared error; slopes in logs, in levels."""
         if self.values is None:
             loss, slopes = vote_loss(logs, classes, self.labels, self.sample_weight)
             return loss, slopes, np.empty(0)

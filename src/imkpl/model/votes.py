@@ -78,11 +78,7 @@ class Votes:
 
 @dataclass(frozen=True, eq=False)
 class ValueVotes(Votes):
-    """Votes for values: the answer is the mean of the prototypes' values, by their votes.
-
-    Every answer lies between values above it and values below: prototypes vote for one of two
-    sides. How far the upper side is ahead decides where between them the answer is.
-    """
+    """Votes for values: their mean; classes are two sides, prototypes above it and below."""
 
     levels: FloatArray  # (n_prototypes,) the value that each prototype votes for
     places: FloatArray | None = None  # the value of every class, if classes are predicted

@@ -203,10 +203,7 @@ def describe_features(subject: Subject) -> dict[str, Any]:
 
 
 def measure_effects(subject: Subject, features: list[int]) -> dict[int, float]:
-    """What it costs to shuffle each feature among the held-out samples.
-
-    The mean loss of accuracy; without labels the share of decisions that change.
-    """
+    """The accuracy, or agreement without labels, that is lost when each feature is shuffled."""
     truth = subject.held_out.labels or subject.predicted
     if len(truth) < FEWEST_POINTS:
         return {}

@@ -194,11 +194,7 @@ def _pursue(H, c, scale, residual_tol, limits, x, active, work):  # type: ignore
 
 @ParallelLoop(lambda H, C, *_: C.shape[0])
 def _pursue_batch(first, last, H, C, scale, residual_tol, limits, *found):  # type: ignore[no-untyped-def]
-    """Pursue each row of C; row i of the padded ``x`` and ``active`` holds n_active[i] entries.
-
-    A problem is computed by one thread from start to end, so its result does not depend on the
-    number of threads.
-    """
+    """Pursue each row of C in one thread; row i of ``x`` and ``active`` has n_active[i] entries."""
     x, active, n_active, value, n_steps, status = found
     n, width = C.shape[1], x.shape[1]
     kept_x, kept_active = np.empty(width, H.dtype), np.empty(width, np.int64)
