@@ -137,7 +137,7 @@ def measure_model(table: str, split: int) -> dict[str, Any]:
         named = np.where(sides == side, shares, -1).argmax(axis=1)
         is_largest.append(named == np.where(sides == side, moves, -1).argmax(axis=1))
     explained = model.explain(b[:50])
-    totals = [explained.contributions(row).sum() for row in range(50)]
+    totals = np.array([explained.contributions(row).sum(axis=(0, 1)) for row in range(50)])
     kept, n_matter = model.feature_importances_ > 0, DRAWN.get(table, (0, N_MATTER))[1]
     return {
         "r2": r2_score(d, found),
@@ -148,7 +148,7 @@ def measure_model(table: str, split: int) -> dict[str, Any]:
         "coverage": float(np.mean((interval[:, 0] <= d) & (d <= interval[:, 1]))),
         "width": float(np.mean(interval[:, 1] - interval[:, 0]) / np.std(d)),
         "named": float(np.mean(is_largest)),
-        "gap": float(np.abs(totals + explained.base_values - explained.estimates).max()),
+        "gap": float(np.abs(totals + explained.base_values - explained.estimates[:, None]).max()),
     }
 
 

@@ -36,6 +36,10 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
         "prevalence": [dict, None],
         "ordered": ["array-like", None],
     }
+    ordered: Any
+    class_weight: Any
+    costs: Any
+    prevalence: Any
 
     def __init__(
         self,
@@ -68,35 +72,7 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
-        super().__init__(
-            kernels,
-            sparsity=sparsity,
-            code_sparsity=code_sparsity,
-            learning_code_sparsity=learning_code_sparsity,
-            n_prototypes=n_prototypes,
-            n_neighbors=n_neighbors,
-            discrimination=discrimination,
-            separation=separation,
-            interpretability=interpretability,
-            max_kernels=max_kernels,
-            contrast=contrast,
-            solver=solver,
-            n_landmarks=n_landmarks,
-            max_missing=max_missing,
-            require=require,
-            exclude=exclude,
-            max_iter=max_iter,
-            tol=tol,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.weight_rule = weight_rule
-        self.decision = decision
-        self.ordered = ordered
-        self.class_weight = class_weight
-        self.costs = costs
-        self.prevalence = prevalence
+        self.__dict__.update({name: one for name, one in locals().items() if name != "self"})
 
     @classmethod
     def as_published(

@@ -99,6 +99,11 @@ class IMKPL(BasePrototypeClassifier):
         Maximum number of landmarks, at least two per class; 4000 by default, or 20 per class where
         there are more than 200 classes. With as many landmarks as distinct samples "landmarks" is
         the same as "exact".
+    ordered : list, default=None
+        The classes from the lowest to the highest, such as ``["low", "mid", "high"]``. Inside they
+        are the values 0, 1, 2 of a regression (:class:`IMKPLRegressor`), and the nearest is the
+        answer: errors by several classes count more. By default the order of a pandas categorical
+        `y` that has one. Without `costs` and `prevalence`.
     class_weight : dict or "balanced", default=None
         Weights of the classes while learning. Without `costs`, answers follow them: "balanced"
         counts errors in a rare class as much as those in a frequent one. Probabilities stay those
@@ -172,8 +177,10 @@ class IMKPL(BasePrototypeClassifier):
         weighed.
     support_ : array of shape (n_support,)
         The training samples that prototypes and contrasts are made of; prediction needs no others.
-    support_ids_, support_classes_ : array of shape (n_support,)
-        Their names, from the index of the data frame if there is one, and their classes.
+    support_ids_ : array of shape (n_support,)
+        Their names, from the index of the data frame if there is one.
+    support_classes_ : array of shape (n_support,)
+        Their classes.
     support_values_ : list of dict
         Their values in the columns that the model reads, by the names of the columns.
     class_prior_, class_weight_ : arrays of shape (n_classes,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,17 @@ from sklearn.base import RegressorMixin
 from imkpl._checks import require
 from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeModel
+from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._input import by_partition
 from imkpl.explanations import Explanation
 from imkpl.explanations.values import ValueExplanation, describe_sides
 from imkpl.model.evidence import Evidence
 
+# Parameters and attributes that are of classes.
+OF_CLASSIFIERS = (
+    "weight_rule|decision|ordered|class_weight|costs|prevalence|classes_|prototype_classes_|"
+    "class_shares_|support_classes_|class_prior_|temperature_"
+)
 # The probability of intervals that explanations show.
 SHOWN = 0.9
 
@@ -30,78 +37,18 @@ class IMKPLRegressor(RegressorMixin, BasePrototypeModel):
 
     Parameters
     ----------
-    kernels : str, kernel, kernel bank or list, default="auto"
-        What compares samples, as in :class:`IMKPL`.
-    sparsity : int, default=None
-        Maximum number of samples per prototype, by default 10.
-    code_sparsity, learning_code_sparsity : int, default=20 and 1
-        Maximum number of prototypes per code, and the same while prototypes are learned.
-    n_prototypes : int, default=None
-        Number of prototypes, at least one per quantile bin. By default folds of the training
-        samples choose it: of 5, 10, 20 and so on the smallest within one standard error of the
-        best.
-    n_neighbors : int, default=4
-        Size of the neighbourhoods within a quantile bin that the kernel weights pull together.
-    discrimination, separation, interpretability : float, default=0.5, 100.0 and 1.2
-        Weights of J_dis, of the separation loss, and of J_ip.
-    max_kernels : int, default=None
-        Maximum number of kernels to keep, as in :class:`IMKPL`.
-    contrast : bool, default=None
-        Whether prototypes have contrasts; by default folds decide.
-    solver : {"auto", "exact", "landmarks"}, default="auto"
-        What to learn from, as in :class:`IMKPL`; landmarks are spread over the quantile bins.
-    n_landmarks : int, default=None
-        Maximum number of landmarks, 4000 by default.
-    max_missing : float, default=0.5
-        The part of the weight that a new sample may lack; with more missing it gets no answer.
-    require, exclude : list of str or int, default=None
-        Features that must have a weight, and features that must have none.
-    max_iter : int, default=20
-        Maximum number of rounds of codes, prototypes and weights.
-    tol : float, default=1e-3
-        The search ends when a round lowers the objective by less than this fraction of it.
-    n_jobs : int, default=None
-        Number of threads; all by default. Results do not depend on it.
-    verbose : int, default=0
-        Whether to write a line per stage and round to standard error.
-    random_state : int, RandomState instance or None, default=None
-        Seed for drawing folds and landmarks; nothing else is random.
+    %s
 
     Attributes
     ----------
-    prototypes_, contrasts_ : CSR arrays of shape (n_prototypes, n_samples)
-        Every prototype, and what it is unlike, as mixes of training samples.
     prototype_values_ : array of shape (n_prototypes,)
         The value of each prototype, within the range of the target in training.
+    support_targets_ : array of shape (n_support,)
+        The targets of the training samples that prototypes and contrasts are made of.
     residuals_ : array
         How far targets of left-out training samples are above what models of the others predict,
         sorted: intervals are quantiles of these.
-    codes_ : CSR array of shape (n_samples, n_prototypes)
-        Codes of the training samples.
-    kernel_weights_, kernel_evidence_ : arrays of shape (n_kernels,)
-        Weights that sum to one, and how sure it is that each kernel is more than chance.
-    expected_false_kernels_ : float
-        How many of the kernels with a weight chance would give.
-    kernel_names_ : list of str
-        Names of the kernels.
-    feature_importances_ : array of shape (n_features,)
-        The weights summed per feature.
-    support_ : array of shape (n_support,)
-        The training samples that prototypes and contrasts are made of.
-    support_ids_, support_targets_ : arrays of shape (n_support,)
-        Their names and their targets.
-    support_values_ : list of dict
-        Their values in the columns that the model reads.
-    novelty_threshold_ : float
-        The `novelty` that 99 % of the training samples stay within.
-    history_ : dict of arrays of shape (n_rounds,)
-        Every term of the objective after every round, and their total, which never rises.
-    n_iter_ : int
-        Number of rounds.
-    eligible_ : array of bool of shape (n_samples,) or None
-        The samples that prototypes may be made of; None for all.
-    n_groups_ : int or None
-        The number of groups that were given to `fit`; None without.
+    %s
 
     See Also
     --------
@@ -116,7 +63,7 @@ class IMKPLRegressor(RegressorMixin, BasePrototypeModel):
     >>> bool(((intervals[:, 0] < values) & (values < intervals[:, 1])).all())
     True
     >>> print(model.explain(X[:1]))  # doctest: +ELLIPSIS
-    Sample 0 is ..., between case ... (...) and case ... (...), 90% interval ... to ...
+    Sample 0 is ..., between case ... (...) and case ... (...), 90%% interval ... to ...
     ...
     """
 
@@ -165,3 +112,17 @@ class IMKPLRegressor(RegressorMixin, BasePrototypeModel):
             "support_classes": self.support_targets_[places],
             "errors": self._find_errors(SHOWN) if self.residuals_.size else None,
         }
+
+
+def _pick(start: str, end: str, others: str) -> str:
+    """What the classifier says of parameters or attributes, but for some."""
+    text = (IMKPL.__doc__ or "").partition(start)[2].partition(end)[0].rstrip()
+    entries = re.split(r"\n(?=    \w)", text)
+    return "\n".join(one for one in entries if not re.match(rf" *({others})\b", one)).strip()
+
+
+# Most parameters and attributes are those of the classifier, which describes them.
+IMKPLRegressor.__doc__ = (IMKPLRegressor.__doc__ or "") % (
+    _pick("Parameters\n    ----------\n", "\n    Attributes", OF_CLASSIFIERS),
+    _pick("Attributes\n    ----------\n", "\n    Examples", OF_CLASSIFIERS),
+)

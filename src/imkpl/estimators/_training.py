@@ -308,12 +308,12 @@ def find_bins(values: FloatArray, sample_weight: FloatArray) -> tuple[IntArray, 
     totals = np.bincount(places, sample_weight[is_used])
     # Half of what has the same value is below it.
     shares = (np.cumsum(totals) - 0.5 * totals) / totals.sum()
-    n_bins = int(np.clip(values[is_used].size // LEAST_IN_BIN, 2, min(BINS, known.size)))
-    bins = np.minimum(np.floor(np.round(shares * n_bins, 9)), n_bins - 1)
+    n_bins = int(np.clip(np.count_nonzero(is_used) // LEAST_IN_BIN, 2, min(BINS, known.size)))
+    bins = np.floor(np.round(shares * n_bins, 9))
     if np.ptp(bins) == 0:
-        # One value has nearly all of the weight.
-        bins = (np.arange(known.size) > np.argmax(totals)) * 1.0
-        bins = bins if np.ptp(bins) else (np.arange(known.size) == known.size - 1) * 1.0
+        # One value has nearly all of the weight: the others are above it, or below.
+        largest = np.argmax(totals)
+        bins = np.sign(np.arange(known.size) - largest)
     found = np.unique(bins, return_inverse=True)[1]
     labels = np.full(values.size, -1)
     labels[is_used] = found[places]

@@ -55,12 +55,8 @@ class ValueExplanation(Explanation):
         """The value, or the nearest class, of every sample."""
         if self.ordered is None:
             return self.estimates
-        return np.array(self.ordered)[np.argmin(self._distances, axis=1)]
-
-    @property
-    def _distances(self) -> FloatArray:
-        places = np.arange(len(self.ordered or ()))
-        return np.asarray(np.abs(self.estimates[:, np.newaxis] - places))
+        distances = np.abs(self.estimates[:, np.newaxis] - np.arange(len(self.ordered)))
+        return np.array(self.ordered)[np.argmin(distances, axis=1)]
 
     @property
     def ends(self) -> FloatArray:
@@ -104,29 +100,12 @@ class ValueExplanation(Explanation):
         return np.asarray(0.5 * np.diff(ends, axis=1)[:, 0] * slopes)
 
     def contributions(self, index: int) -> FloatArray:
-        """The table that adds up to how far one estimate is above the middle of its sides.
-
-        Parameters
-        ----------
-        index : int
-            Index of the sample.
-
-        Returns
-        -------
-        array of shape (n_prototypes, n_features + 2, 1)
-            What a feature, the bonus and the rest add through a prototype, in units of the target.
-        """
+        """The table, of shape (n_prototypes, n_features + 2, 1), that adds up to one estimate."""
         table = super().contributions(index)
         return np.asarray(self._unit_leads()[index] * (table[..., 1:] - table[..., :1]))
 
     def feature_contributions(self) -> FloatArray:
-        """What each feature, bonuses and the rest add to every estimate, over all prototypes.
-
-        Returns
-        -------
-        array of shape (n_samples, n_features + 2, 1)
-            They sum to the estimates minus `base_values` over the second axis.
-        """
+        """What each feature, bonuses and the rest add, of shape (n_samples, n_features + 2, 1)."""
         parts = super().feature_contributions()
         return np.asarray(self._unit_leads()[:, None, None] * (parts[..., 1:] - parts[..., :1]))
 
