@@ -395,8 +395,61 @@ def weigh_answers(
     }
 
 
+def measure_errors(y: FloatArray, found: FloatArray, mean: float, line: Any) -> dict[str, Any]:
+    """How far values are off, beside those of the mean and of a line; R² with a 95 % interval."""
+
+    def compare(some: Any) -> dict[str, float]:
+        r2 = float(1 - np.sum((y - some) ** 2) / np.sum((y - mean) ** 2))
+        return {"r2": r2, "mean_error": float(np.mean(np.abs(y - some)))}
+
+    own, usual = compare(found), (y - mean) ** 2
+    rests = (y - found) ** 2 - (1 - own["r2"]) * usual
+    half = float(1.96 * np.std(rests) / usual.mean() / np.sqrt(y.size))
+    return {
+        "rows": y.size,
+        "distinct_rows": y.size,
+        **own,
+        "interval": [own["r2"] - half, own["r2"] + half],
+        "mean": {"value": mean, **compare(mean)},
+        "line": None if line is None else compare(line),
+    }
+
+
+def judge_errors(measured: dict[str, Any]) -> dict[str, str]:
+    """The verdict on a model of values; see :func:`judge`."""
+    usual, line, off = measured["mean"], measured["line"], measured["mean_error"]
+    rule = (
+        f"off by {off:.4g} on average, the mean ({usual['value']:.4g}) by {usual['mean_error']:.4g}"
+    )
+    if line is not None:
+        rule += f", a linear model by {line['mean_error']:.4g} (R² {line['r2']:.2f})"
+    if measured["interval"][0] > 0:
+        return {"level": "better", "text": f"Clearly better than always saying the mean: {rule}."}
+    if measured["r2"] > 0:
+        text = f"Not clearly better than always saying the mean: {rule}. More cases are needed."
+        return {"level": "unclear", "text": text}
+    return {"level": "worse", "text": f"No better than always saying the mean: {rule}."}
+
+
+def fit_line(X: Any, y: Any, new: Any) -> Any:
+    """What a linear model with a ridge says of new rows; None unless rows are of a table."""
+    import pandas as pd
+    from sklearn.linear_model import RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    if np.ndim(X) != 2 or hasattr(X, "tocsr"):
+        return None
+    both = pd.get_dummies(pd.concat([pd.DataFrame(X), pd.DataFrame(new)]), dtype=float)
+    both = both.fillna(both[: len(X)].median()).fillna(0.0).to_numpy(float)
+    line = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-2, 4, 13)))
+    return line.fit(both[: len(X)], y).predict(both[len(X) :])
+
+
 def judge(measured: dict[str, Any]) -> dict[str, str]:
     """The verdict on what was measured of a model, a level and a sentence: the same everywhere."""
+    if "r2" in measured:
+        return judge_errors(measured)
     chances, weighed = measured.get("chances"), measured.get("weighed")
     base = measured["baseline"]
     rule = f"than always saying {base['class']} ({100 * base['accuracy']:.1f}% right)"

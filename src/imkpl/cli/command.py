@@ -76,7 +76,9 @@ ModelArgument: TypeAlias = Annotated[
 ]
 # What can be said about a file: fields of ReadOptions, and what --help says of them.
 READING = {
-    "target": "Column with the classes.",
+    "target": "Column with the classes, or with values to predict.",
+    "classify": "The target holds classes, however many numbers there are.",
+    "regress": "The target holds values.",
     "id_column": "Column with the row names.",
     "group": "Column of persons, or of whatever several rows belong to. Their rows are never on "
     "both sides when the accuracy is measured.",

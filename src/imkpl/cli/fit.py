@@ -34,7 +34,7 @@ from imkpl.cli.command import (
 )
 from imkpl.cli.review import Review, echo_review, read_review
 from imkpl.readers import InputError, ReadOptions, read_training_file
-from imkpl.readers.check import describe_columns, find_baseline
+from imkpl.readers.check import describe_columns
 from imkpl.readers.formats import count, parse_file
 from imkpl.readers.read import DataFile
 from imkpl.readers.shifts import describe_distributions, find_gaps, find_shifts
@@ -79,14 +79,14 @@ def check(
         return _check_new(data, new, options)
     with progress_bar("reading"):
         read = read_training_file(data, options)
-    label, n_rows = find_baseline(read.y)
+    base = models.find_rule(read)
     answer: dict[str, Any] = {
         "file": data,
         "notes": read.notes,
         "rows": len(read),
         "columns": describe_columns(read),
         "findings": [asdict(one) for one in read.findings],
-        "baseline": {"class": label, "rows": n_rows, "accuracy": n_rows / len(read)},
+        "baseline": base,
     }
     has_task = any(one.needs_action for one in read.findings)
     return Answer(answer, _echo_check, INPUT_ERROR if has_task else 0)
@@ -136,10 +136,14 @@ def _echo_check(answer: dict[str, Any]) -> None:
                 echo(f"  {advice}")
     n_tasks = sum(one["needs_action"] for one in answer["findings"])
     base = answer["baseline"]
+    if "mean_error" in base:
+        rule = f"the mean, {base['value']:.4g}, is off by {base['mean_error']:.4g} on average."
+    else:
+        rule = f"{base['accuracy']:.1%} ({base['rows']} of {answer['rows']} rows are "
+        rule += f"{str(base['class'])!r})."
     echo(
         "",
-        f"Baseline to beat: {base['accuracy']:.1%} ({base['rows']} of {answer['rows']} rows are "
-        f"{str(base['class'])!r}).",
+        f"Baseline to beat: {rule}",
         f"{count(n_tasks, 'finding')} to act on." if n_tasks else "Nothing to do.",
     )
 
@@ -184,6 +188,9 @@ class Settings(models.Choice):
     seed: int = setting(0, "Seed of the held-out rows.", min=0, max=2**32 - 1)
     prototypes: int | None = setting(
         None, "Number of prototypes; by default, folds choose it.", min=1
+    )
+    ordered: tuple[str, ...] = setting(
+        (), "A class of an order, from the lowest to the highest; repeated for each."
     )
     sparsity: int | None = setting(None, "Maximum rows per prototype. Usual: 10.", min=1)
     max_kernels: int | None = setting(None, "Maximum number of features.", min=1)
@@ -268,7 +275,9 @@ def _learn(
         is_test = whole.later
     elif settings.test_size > 0:
         is_test = models.hold_out(whole, settings.test_size, seed)
-    choice, asked = settings.read(np.unique(whole.y)), None
+    if whole.is_value and (settings.balanced or whole.sites is not None):
+        raise InputError("--balanced and --site are for classes, and the target holds values.")
+    choice, asked = settings.read([] if whole.is_value else np.unique(whole.y)), None
     if review is not None:
         review.check(whole, settings.require)
         plain = partial(_build_model, settings=settings, choice=choice)
@@ -288,10 +297,8 @@ def _learn(
     if not len(test):
         echo_note("No rows were held out, so the accuracy on new rows is not known.")
     else:
-        chances, usual = model.predict_proba(test.samples), find_baseline(train.y)[0]
-        is_right = model.predict(test.samples) == test.y
-        held_out = models.describe_accuracy(is_right, test, usual, chances, model)
-        if known is whole:
+        held_out, is_right = models.measure_model(model, train, test)
+        if known is whole and not whole.is_value:
             right = np.full(len(whole), np.nan)
             right[is_test] = is_right
         repeats = settings.repeats
@@ -336,16 +343,24 @@ def _build_model(
     test: DataFile, excluded: tuple[str, ...] = (), *, settings: Settings, choice: dict[str, Any]
 ) -> Any:
     """The estimator for these data, not fitted."""
-    from imkpl import IMKPL
+    from imkpl import IMKPL, IMKPLRegressor
 
     # The kernels for training rows must read the missing cells of other rows as well.
     has_gaps = bool(test.samples.isna().to_numpy().any())
-    return IMKPL(
+    kind: Any = IMKPL
+    if test.is_value:
+        choice = {name: one for name, one in choice.items() if name == "max_missing"}
+        kind = IMKPLRegressor
+    else:
+        names = {str(name): name for name in np.unique(test.y).tolist()}
+        ordered = [names.get(name, name) for name in settings.ordered] or None
+        weight = "balanced" if settings.balanced else None
+        choice = {**choice, "class_weight": weight, "ordered": ordered}
+    return kind(
         "per_column" if has_gaps or settings.allow_missing else "auto",
         n_prototypes=settings.prototypes,
         sparsity=settings.sparsity,
         max_kernels=settings.max_kernels,
-        class_weight="balanced" if settings.balanced else None,
         **choice,
         require=list(settings.require) or None,
         exclude=[*settings.exclude, *excluded] or None,

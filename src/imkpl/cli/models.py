@@ -12,10 +12,13 @@ import numpy as np
 
 from imkpl._progress import announce
 from imkpl.cli.command import echo, echo_note, echo_table, progress_bar, setting
+from imkpl.explanations.show import show_cell
 from imkpl.measures import (
     ALIKE,
+    fit_line,
     judge,
     measure_chances,
+    measure_errors,
     say_chances,
     weigh_answers,
     wilson_interval,
@@ -59,7 +62,7 @@ def find_units(data: DataFile) -> Any:
 def hold_out(data: DataFile, test_size: float, seed: int) -> Any:
     """Which rows to measure on: of every class the same share, at least one, in whole units."""
     rng = np.random.default_rng(seed)
-    classes, labels, counts = np.unique(data.y, return_inverse=True, return_counts=True)
+    classes, labels, counts = np.unique(data.strata, return_inverse=True, return_counts=True)
     if counts.min() < MIN_CLASS_ROWS:
         rare = int(np.argmin(counts))
         raise InputError(
@@ -110,9 +113,10 @@ def measure_folds(
         if n_cells > MAX_FOLD_CELLS:
             raise InputError(f"the table has {n_cells} cells; --repeats 1 does it.")
         most = min(FOLD_ROWS / len(data), FOLD_CELLS / max(n_cells, 1))
-        repeats = int(np.clip(most, 1, MAX_REPEATS))
-    right = np.zeros((repeats, len(data)), dtype=bool)
-    classes = np.unique(data.y)
+        repeats = 1 if data.is_value else int(np.clip(most, 1, MAX_REPEATS))
+    right = np.zeros((repeats, len(data)), dtype=float if data.is_value else bool)
+    lines = np.zeros(len(data))
+    classes = np.unique(data.strata)
     chances = np.zeros((len(data), classes.size))
     with progress_bar("measuring"), warnings.catch_warnings():
         # What a fold warns of, the fit to all training rows warns of as well.
@@ -123,24 +127,57 @@ def measure_folds(
                 announce("folds", text, n_done, repeats * n_folds)
                 left_out = data.take(test)
                 model = fit_rows(build(left_out), data.take(train))
+                if data.is_value:
+                    is_right[test] = model.predict(left_out.samples)
+                    rest = data.take(train)
+                    lines[test] = fit_line(rest.samples, rest.y, left_out.samples)
+                    continue
                 found = model.predict_proba(left_out.samples)
                 is_right[test] = model.predict(left_out.samples) == left_out.y
                 chances[np.ix_(test, np.searchsorted(classes, model.classes_))] += found / repeats
-    measured = describe_accuracy(
-        right.mean(axis=0), data, chances=chances, model=model, names=classes
-    )
+    if data.is_value:
+        measured = measure_errors(data.y, right.mean(axis=0), float(data.y.mean()), lines)
+    else:
+        measured = describe_accuracy(
+            right.mean(axis=0), data, chances=chances, model=model, names=classes
+        )
     return {"folds": n_folds, "repeats": repeats, **measured, "right": right.mean(axis=0)}
+
+
+def measure_model(model: Any, train: DataFile, test: DataFile) -> tuple[dict[str, Any], Any]:
+    """How well a model does on held-out rows, and which it is right of."""
+    found = model.predict(test.samples)
+    if test.is_value:
+        line = fit_line(train.samples, train.y, test.samples)
+        return measure_errors(test.y, found, float(train.y.mean()), line), None
+    chances, usual = model.predict_proba(test.samples), find_baseline(train.y)[0]
+    is_right = found == test.y
+    measured = describe_accuracy(is_right, test, usual, chances, model)
+    if model.ordered is not None:
+        order = list(model.ordered)
+        places = [np.array([order.index(one) for one in some.tolist()]) for some in (found, test.y)]
+        measured["mean_error"] = float(np.mean(np.abs(places[0] - places[1])))
+    return measured, is_right
+
+
+def find_rule(data: DataFile) -> dict[str, Any]:
+    """What is to be beaten: the most frequent class, or the mean."""
+    if data.is_value:
+        mean = float(data.y.mean())
+        return {"value": mean, "mean_error": float(np.mean(np.abs(data.y - mean)))}
+    label, n_rows = find_baseline(data.y)
+    return {"class": label, "rows": n_rows, "accuracy": n_rows / len(data)}
 
 
 def split_folds(data: DataFile, seed: int) -> list[Any]:
     """Training and test rows of five folds, or fewer, with whole units and shares of classes."""
     from sklearn.model_selection import StratifiedGroupKFold
 
-    units, labels = find_units(data), np.unique(data.y, return_inverse=True)[1]
+    units, labels = find_units(data), np.unique(data.strata, return_inverse=True)[1]
     n_units = np.array([np.unique(units[labels == label]).size for label in np.unique(labels)])
     n_folds = min(N_FOLDS, int(n_units.min()))
     if n_folds < 2:
-        label = np.unique(data.y)[int(np.argmin(n_units))]
+        label = np.unique(data.strata)[int(np.argmin(n_units))]
         raise InputError(f"all rows of class {str(label)!r} are equal or of one group.")
     folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed % 2**32)
     return list(folds.split(labels, labels, units))
@@ -213,6 +250,8 @@ def say_accuracy(measured: dict[str, Any], start: str = "") -> str:
 
     As in the verdict, classes count alike if the model weighs them so.
     """
+    if "r2" in measured:
+        return f"{start}R² {measured['r2']:.2f}, off by {measured['mean_error']:.4g} on average."
     is_balanced = (measured.get("weighed") or {}).get("how") == ALIKE
     kind = "balanced_" if is_balanced else ""
     accuracy, (low, high) = measured[f"{kind}accuracy"], measured[f"{kind}interval"]
@@ -223,6 +262,8 @@ def say_accuracy(measured: dict[str, Any], start: str = "") -> str:
         f"{kind.replace('_', ' ')}accuracy {accuracy:.1%} (95% interval {low:.0%} to {high:.0%}); "
         f"always saying {who} has {base:.1%}."
     )
+    if "mean_error" in measured:
+        said += f"\n  Off by {measured['mean_error']:.2f} classes of the order on average."
     if measured.get("chances") is not None:
         said += f"\n  {say_chances(measured['chances'])}"
     return f"{start}{said}" if start else f"{said[0].upper()}{said[1:]}"
@@ -290,7 +331,7 @@ def _read_numbers(
 def load_at_costs(path: Path, choice: Choice) -> Any:
     """A model from a file; costs and prevalence that are given take the place of its own."""
     model = load_model(path)
-    for name, value in choice.read(model.classes_).items():
+    for name, value in choice.read(getattr(model, "classes_", ())).items():
         if value is not None:
             model.set_params(**{name: value})
     return model
@@ -339,6 +380,11 @@ def load_model(path: Path, *, is_for_rows: bool = True) -> Any:
             "Use it from Python."
         )
     return model
+
+
+def is_regressor(model: Any) -> bool:
+    """Whether a model predicts values."""
+    return hasattr(model, "prototype_values_")
 
 
 def input_kind(model: Any) -> str:
@@ -409,7 +455,7 @@ def find_outside(explanation: Any) -> dict[int, list[str]]:
 
 def read_for_model(model: Any, path: Path, options: ReadOptions, **more: Any) -> DataFile:
     """Samples in the form that a model was fitted to; notes are printed."""
-    classes = model.classes_.tolist()
+    classes = None if is_regressor(model) else model.classes_.tolist()
     data = read_new_file(path, _expected_columns(model), options, classes=classes, **more)
     for text in data.notes:
         echo_note(text)
@@ -442,14 +488,7 @@ def describe_model(model: Any, *, records: bool = False) -> dict[str, Any]:
         "decision": model.decision,
         "provenance": getattr(model, "provenance_", None),
         "verdict": find_verdict(model),
-        "classes": [
-            {
-                "class": label,
-                "prototypes": int((model.prototype_classes_ == label).sum()),
-                "records": int((model.support_classes_ == label).sum()),
-            }
-            for label in model.classes_
-        ],
+        "classes": list_classes(model),
         "settings": {
             name: value if isinstance(value, bool | int | float | str | None) else repr(value)
             for name, value in settings.items()
@@ -469,7 +508,8 @@ def describe_model(model: Any, *, records: bool = False) -> dict[str, Any]:
     }
     if records:
         inside = [part[:, model.support_].T for part in (model.prototypes_, model.contrasts_)]
-        parts = model.support_ids_, model.support_classes_, model.support_values_, *inside
+        targets = "support_targets_" if is_regressor(model) else "support_classes_"
+        parts = model.support_ids_, getattr(model, targets), model.support_values_, *inside
         answer["records"] = [
             {
                 "id": name,
@@ -481,6 +521,23 @@ def describe_model(model: Any, *, records: bool = False) -> dict[str, Any]:
             for name, label, values, like, unlike in zip(*parts, strict=True)
         ]
     return answer
+
+
+def list_classes(model: Any) -> list[dict[str, Any]]:
+    """The classes with their numbers of prototypes and records; of values the prototypes."""
+    if is_regressor(model):
+        sizes = zip(
+            model.prototype_values_.tolist(), np.diff(model.prototypes_.indptr), strict=True
+        )
+        return [{"class": show_cell(one), "prototypes": 1, "records": int(n)} for one, n in sizes]
+    return [
+        {
+            "class": label,
+            "prototypes": int((model.prototype_classes_ == label).sum()),
+            "records": int((model.support_classes_ == label).sum()),
+        }
+        for label in model.classes_
+    ]
 
 
 def say_constraints(constraints: dict[str, Any]) -> list[str]:
@@ -498,7 +555,8 @@ def echo_model(answer: dict[str, Any], most: int | None = None) -> None:
 
     origin, features = answer["provenance"] or {}, answer["features"]
     folds, held_out = origin.get("folds"), origin.get("held_out")
-    head, recalls = ["class", "prototypes", "records inside"], []
+    is_value = answer["kind"] == "IMKPLRegressor"
+    head, recalls = ["value" if is_value else "class", "prototypes", "records inside"], []
     times = f"{folds['repeats']} x " if folds and folds["repeats"] > 1 else ""
     where = f"In {times}{folds['folds']} folds of" if folds else ""
     after = origin.get("after")
@@ -513,6 +571,8 @@ def echo_model(answer: dict[str, Any], most: int | None = None) -> None:
             more = f" ({n_distinct} independent)" if n_distinct < n_rows else ""
             start = f"{start} {n_rows} {noun}{more}: "
             echo(*say_accuracy(measured, start).split("\n"))
+            if is_value:
+                continue
             head.append(title)
             recalls.append(
                 {

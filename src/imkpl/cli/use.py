@@ -33,7 +33,8 @@ from imkpl.cli.command import (
 )
 from imkpl.cli.models import describe_accuracy, say_accuracy
 from imkpl.cli.review import echo_review
-from imkpl.measures import judge
+from imkpl.explanations.show import show_cell
+from imkpl.measures import judge, measure_errors
 from imkpl.readers import InputError, ReadOptions, read_training_file
 from imkpl.readers.formats import NUMBER, count
 from imkpl.readers.read import DataFile
@@ -53,6 +54,8 @@ CARD_EXAMPLES = """
 imkpl card m.imkpl data.csv --by sex --by site --output card.html
 imkpl card m.imkpl new.csv --target class --output card.md
 """
+# The ends of the intervals of values.
+ENDS = ["90% interval from", "90% interval to"]
 # Rows on a screen; files and --json have all of them.
 MAX_SHOWN = 20
 MAX_EXPLAINED = 5
@@ -127,6 +130,9 @@ def _format_csv(frame: Any, path: Path, style: tuple[str, str]) -> str:
 def _describe_predictions(model: Any, data: DataFile) -> dict[str, Any]:
     found = models.explain_rows(model, data)
     names = [str(label) for label in found.classes]
+    chances = found.probabilities
+    if models.is_regressor(model):
+        names, chances = ENDS, np.add.outer(found.estimates, found.errors)
     refused, outside = models.find_refused(model, data, found), models.find_outside(found)
     predicted = np.array(found.predicted, dtype=object)
     predicted[list(refused)] = None
@@ -134,7 +140,7 @@ def _describe_predictions(model: Any, data: DataFile) -> dict[str, Any]:
     for row in range(len(data)):
         notes = ["unlike any in training"] * bool(found.is_novel[row]) + outside.get(row, [])
         notes = [refused[row]] if row in refused else notes
-        shares = [None] * len(names) if row in refused else found.probabilities[row].tolist()
+        shares = [None] * len(names) if row in refused else chances[row].tolist()
         rows.append(
             {
                 "id": data.ids[row],
@@ -148,9 +154,9 @@ def _describe_predictions(model: Any, data: DataFile) -> dict[str, Any]:
     return {
         "command": "predict",
         "notes": data.notes,
-        "classes": list(found.classes),
+        "classes": names if models.is_regressor(model) else list(found.classes),
         "novelty_threshold": float(found.novelty_threshold),
-        "measured": _measure_predictions(data, predicted, found.probabilities, model),
+        "measured": _measure_predictions(data, predicted, chances, model),
         "rows": rows,
     }
 
@@ -164,6 +170,11 @@ def _measure_predictions(
     if not rows:
         return None
     labelled = data.take(rows)
+    if models.is_regressor(model):
+        known, found = labelled.y.astype(float), predicted[rows].astype(float)
+        is_answered = ~np.isnan(found)
+        known, found = known[is_answered], found[is_answered]
+        return measure_errors(known, found, float(known.mean()), None)
     labelled = replace(labelled, y=labelled.y.astype(str))
     is_right = predicted[rows].astype(str) == labelled.y
     return describe_accuracy(is_right, labelled, None, chances[rows], model)
@@ -174,9 +185,19 @@ def _tabulate(rows: list[dict[str, Any]]) -> Any:
     import pandas as pd
 
     frame = pd.DataFrame(rows)
-    shares = pd.DataFrame(frame["probabilities"].tolist()).add_prefix("probability ")
+    shares = pd.DataFrame(frame["probabilities"].tolist())
+    shares = shares if shares.columns.tolist() == ENDS else shares.add_prefix("probability ")
     first, last = frame[["id", "prediction"]], frame[["novelty", "is_novel", "note"]]
     return pd.concat([first, shares, last], axis=1)
+
+
+def _show_shares(row: dict[str, Any], shares: Any) -> str:
+    """The probability of the answer, or the interval of a value."""
+    if None in shares:
+        return "-"
+    if isinstance(row["prediction"], float):
+        return " to ".join(map(show_cell, shares))
+    return f"{max(shares):.0%}"
 
 
 def _echo_predictions(answer: dict[str, Any]) -> None:
@@ -187,8 +208,8 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
         cells = [
             [
                 str(row["id"]),
-                "(none)" if row["prediction"] is None else str(row["prediction"]),
-                f"{max(shares):.0%}" if None not in shares else "-",
+                "(none)" if row["prediction"] is None else show_cell(row["prediction"]),
+                _show_shares(row, shares),
                 f"{row['novelty']:.2f}",
                 row["note"],
             ]
@@ -196,7 +217,10 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
             for shares in [row["probabilities"].values()]
         ]
         more = "; --out classes.csv writes all"
-        echo_table(("row", "class", "probability", "novelty", ""), cells, MAX_SHOWN, more)
+        head = ["row", "class", "probability", "novelty", ""]
+        if answer["classes"] == ENDS:
+            head[1:3] = "value", "90% interval"
+        echo_table(head, cells, MAX_SHOWN, more)
     threshold = answer["novelty_threshold"]
     for start, text in (
         ("unlike any", f"unlike any in training (novelty above {threshold:.2f})"),

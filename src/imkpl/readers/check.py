@@ -59,7 +59,10 @@ STARTS_WITH_NUMBER = re.compile(r"[<>≤≥~=±]*\s*[+-]?[.,]?\d.*", re.DOTALL)
 
 def describe_columns(data: DataFile) -> list[dict[str, Any]]:
     """How every column of a training file is read, and how to say otherwise."""
-    uses = [(data.target, "target", _show_counts(data.y), 0, "--target COLUMN")]
+    shown = _show_counts(data.y)
+    if data.is_value:
+        shown = f"{data.y.min():.5g} to {data.y.max():.5g}"
+    uses = [(data.target, "target", shown, 0, "--target COLUMN")]
     for name, role, values in (
         (data.id_column, "row names", data.ids),
         (data.group_column, "groups", data.groups),
@@ -96,9 +99,7 @@ def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
     announce("check", f"looking for mistakes in {len(columns)} columns")
     codes = np.array([_encode(cells) for cells in columns.values()], dtype=np.int32)
     found = [
-        *_find_variants(str(data.target), data.y, "Target", "class"),
-        *_find_uneven_classes(data.y, str(data.target)),
-        *_find_giveaways(data, columns, codes),
+        *([] if data.is_value else _find_in_classes(data, columns, codes)),
         *_find_persons(data, frame, columns, codes),
         *_find_equal_rows(data, codes),
         *_find_numbers_as_text(data, frame),
@@ -108,6 +109,13 @@ def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
         for name, cells in present.items():
             found += look(name, cells)
     return (*found, *find_left_out(data.dropped))
+
+
+def _find_in_classes(data: DataFile, columns: dict[str, Any], codes: Any) -> Iterator[Finding]:
+    """Findings about classes."""
+    yield from _find_variants(str(data.target), data.y, "Target", "class")
+    yield from _find_uneven_classes(data.y, str(data.target))
+    yield from _find_giveaways(data, columns, codes)
 
 
 def _encode(cells: Any) -> Any:

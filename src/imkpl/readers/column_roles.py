@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from imkpl._checks import quote, shorten
-from imkpl.readers.formats import InputError, count, list_names
+from imkpl.readers.formats import InputError, ReadOptions, count, list_names
 from imkpl.tables import MISSING_TEXTS
 
 # From this share of numbers on, a column is numeric and its other cells are missing.
@@ -357,16 +357,26 @@ def guess_target(names: Iterable[str], file: str) -> str:
     return found[0]
 
 
-def read_classes(column: Any, name: str, names: Any) -> tuple[Any, str]:
-    """Class labels (None if missing) of a column, of which the names are kept, and a note."""
+def read_target(column: Any, name: str, names: Any, options: ReadOptions) -> tuple[Any, str]:
+    """Classes or values (None if missing) of a column, of which the names are kept, and a note."""
     labels = as_texts(names)
     present = [label for label in labels if label is not None]
     # Floats are written as "1.0", also beside a text for a missing class.
     is_plain = names.dtype.kind in "iuf" or (bool(present) and _are_plain(labels, ".0"))
     is_number = is_plain or column.dtype.kind in "iuf"
-    if is_number:
-        numbers = _as_floats(column) if column.dtype.kind in "iuf" else _parse_numbers(labels)
-        _refuse_amounts(numbers[~np.isnan(numbers)], name)
+    if options.regress and options.classify:
+        raise InputError("--classify and --regress exclude each other. Leave out one.")
+    numbers = _as_floats(column) if column.dtype.kind in "iuf" else _parse_numbers(labels)
+    known = numbers[~np.isnan(numbers)]
+    if options.regress and known.size < len(present):
+        raise InputError(
+            f"Target {quote(name)} holds text, expected numbers for --regress. Leave it out."
+        )
+    if options.regress or (is_number and not options.classify and _are_amounts(known)):
+        values = np.array([None if np.isnan(one) else float(one) for one in numbers], object)
+        span = f"{known.min():g} to {known.max():g}" if known.size else "no values"
+        how = "" if options.regress else " With --classify they are classes."
+        return values, f"Target {quote(name)}: numbers, {span}, to be predicted as values.{how}"
     if is_plain:
         labels = np.array([None if one is None else int(float(one)) for one in labels], object)
         found = sorted({label for label in labels if label is not None})
@@ -383,17 +393,13 @@ def read_classes(column: Any, name: str, names: Any) -> tuple[Any, str]:
     return labels, f"Target {quote(name)}: {count(len(found), 'class')} {list_names(found)}."
 
 
-def _refuse_amounts(numbers: Any, name: str) -> None:
+def _are_amounts(numbers: Any) -> bool:
+    """Whether numbers are values rather than classes: many, or with decimals."""
     distinct = np.unique(numbers)
     is_whole = bool(np.all(np.mod(distinct, 1) == 0))
     if distinct.size <= FEW_CLASSES and (is_whole or distinct.size * 2 <= numbers.size):
-        return
-    if not is_whole or distinct.size > numbers.size / ROWS_PER_CLASS:
-        raise InputError(
-            f"Target {quote(name)} has {distinct.size} different numbers in {numbers.size} rows, "
-            f"from {distinct[0]:g} to {distinct[-1]:g}, expected a few classes. Group them (such "
-            "as low and high), or write classes as text."
-        )
+        return False
+    return not is_whole or distinct.size > numbers.size / ROWS_PER_CLASS
 
 
 def check_classes(labels: Any, name: str, least: int = 2) -> None:
@@ -412,7 +418,9 @@ def check_classes(labels: Any, name: str, least: int = 2) -> None:
 
 
 def as_label_array(labels: Any) -> Any:
-    """Labels of one type: integers or text."""
+    """Labels of one type: integers or text; values as they are."""
     values = labels.tolist()
+    if all(isinstance(label, float) for label in values):
+        return np.array(values)
     is_whole = all(isinstance(label, int) for label in values)
     return np.array(values if is_whole else [str(label) for label in values])

@@ -66,7 +66,9 @@ class ReadOptions:
     Parameters
     ----------
     target : str, optional
-        Column of the class labels.
+        Column of the class labels, or of values.
+    classify, regress : bool
+        Whether the target holds classes, or values. By default numbers of many values are values.
     id_column : str, optional
         Column of the row names.
     separator : str, optional
@@ -101,6 +103,8 @@ class ReadOptions:
     """
 
     target: str | None = None
+    classify: bool = False
+    regress: bool = False
     id_column: str | None = None
     separator: str | None = None
     group: str | None = None

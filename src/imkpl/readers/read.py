@@ -49,6 +49,18 @@ class DataFile:
     findings: tuple[Finding, ...] = ()  # what deserves attention before a fit
     style: tuple[str, str] = (",", ".")  # separator and decimal mark of the file
 
+    @property
+    def is_value(self) -> bool:
+        """Whether the target is a number to predict."""
+        return bool(self.y is not None and self.y.dtype.kind == "f")
+
+    @property
+    def strata(self) -> Any:
+        """The classes, or fifths of the values, of which parts of the rows have the same shares."""
+        if not self.is_value:
+            return self.y
+        return np.searchsorted(np.quantile(self.y, [0.2, 0.4, 0.6, 0.8]), self.y)
+
     def take(self, rows: Any) -> DataFile:
         """The same columns and notes for the rows at some places, or in a mask."""
         rows = np.arange(len(self))[rows]
@@ -107,7 +119,7 @@ def read_training_file(
     frame = _empty_cells(whole.drop(columns=list(options.drop)), options.missing)
     column = frame[target]
     frame = _keep_names(raw, frame, [target, options.group, options.site, *options.categories])
-    labels, note = roles.read_classes(column, target, frame[target])
+    labels, note = roles.read_target(column, target, frame[target], options)
     # Names that are not asked for may be those of persons, and a model would keep them.
     ids = _name_rows(raw, frame, options.id_column)
     rows = _rows_with_class(labels, notes)
@@ -164,11 +176,11 @@ def read_new_file(
     expected: ExpectedColumns,
     options: ReadOptions,
     *,
-    classes: Sequence[Any] = (),
+    classes: Sequence[Any] | None = (),
     usual_target: str | None = None,
     needs_target: bool = False,
 ) -> DataFile:
-    """Read samples for a model of some classes: columns are matched by name.
+    """Read samples for a model of some classes, or of values: columns are matched by name.
 
     With `needs_target`, rows without a class are left out; otherwise these have None. If no target
     is named, the usual one is read where the file has it.
@@ -186,9 +198,14 @@ def read_new_file(
     if target is not None:
         roles.require_column(list(frame.columns), target, path.name, "--target")
         names = _keep_names(raw, frame, [target])[target]
-        labels = _match(roles.as_texts(names), frame[target], classes)
-        is_asked = needs_target or options.target is not None
-        labels = _check_labels(labels, classes, path.name, notes, is_asked=is_asked)
+        if classes is None:
+            labels = roles.read_target(
+                frame[target], target, names, replace(options, regress=True)
+            )[0]
+        else:
+            labels = _match(roles.as_texts(names), frame[target], classes)
+            is_asked = needs_target or options.target is not None
+            labels = _check_labels(labels, classes, path.name, notes, is_asked=is_asked)
     if needs_target:
         rows = _rows_with_class(labels, notes)
         roles.check_classes(labels[rows], str(target), least=1)
