@@ -698,6 +698,29 @@ def build_graph(found: dict[str, Any]) -> bytes:
     parts = add("Mul", add("MatMul", mixes, values), weights)
     similarities = add("ReduceSum", parts, last, keepdims=0)
     logs = add("Mul", add("Add", similarities, bonuses), sharpness)
+    double, n_classes = TensorProto.DOUBLE, len(found["classes"])
+
+    def finish(outputs: Sequence[tuple[str, Any, list[int]]], names: dict[str, Any]) -> bytes:
+        """The file of a graph with these outputs; what its columns are called is in the file."""
+        whole = [
+            helper.make_tensor_value_info(name, one, ["n_rows", *axes])
+            for name, one, axes in [("X", double, [len(columns)]), *outputs]
+        ]
+        model = helper.make_model(
+            helper.make_graph(nodes, "imkpl", whole[:1], whole[1:], constants),
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            producer_name="imkpl",
+        )
+        model.ir_version = IR_VERSION
+        texts = {key: json.dumps(value) for key, value in (names | {"columns": columns}).items()}
+        helper.set_model_props(model, texts)
+        onnx.checker.check_model(model, full_check=True)
+        return bytes(model.SerializeToString())
+
+    if found["levels"] is not None:
+        add("MatMul", add("Softmax", logs, axis=1, name="shares"), found["levels"], name="value")
+        listed = [("value", double, []), ("shares", double, [len(prototypes)])]
+        return finish(listed, {"prototypes": found["levels"], "order": found["order"]})
     # The logarithm of the sum of the votes for every class.
     own = add("Add", add("Unsqueeze", logs, first), others)
     largest = add("ReduceMax", own, last)
@@ -724,30 +747,16 @@ def build_graph(found: dict[str, Any]) -> bytes:
     whole_words = add("Concat", words, rest, axis=2)
     add("Mul", whole_words, add("Unsqueeze", voices, last), name="contributions")
 
-    double, n_classes = TensorProto.DOUBLE, len(found["classes"])
     kind = TensorProto.INT64 if labels.dtype.kind == "i" else TensorProto.STRING
-    whole = [
-        helper.make_tensor_value_info(name, one, ["n_rows", *axes])
-        for name, one, axes in (
-            ("X", double, [len(columns)]),
-            ("label", kind, []),
-            ("probabilities", double, [n_classes]),
-            ("scores", double, [n_classes]),
-            ("contributions", double, [len(prototypes), len(features) + 2]),
-        )
+    outputs = [
+        ("label", kind, []),
+        ("probabilities", double, [n_classes]),
+        ("scores", double, [n_classes]),
+        ("contributions", double, [len(prototypes), len(features) + 2]),
     ]
-    model = helper.make_model(
-        helper.make_graph(nodes, "imkpl", whole[:1], whole[1:], constants),
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        producer_name="imkpl",
-    )
-    model.ir_version = IR_VERSION
     names = {
-        "columns": columns,
         "classes": found["classes"],
         "features": [*(feature["name"] for feature in features), "bonus", "several prototypes"],
         "prototypes": [found["classes"][label] for label in classes],
     }
-    helper.set_model_props(model, {key: json.dumps(value) for key, value in names.items()})
-    onnx.checker.check_model(model, full_check=True)
-    return bytes(model.SerializeToString())
+    return finish(outputs, names)

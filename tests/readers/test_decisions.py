@@ -33,12 +33,21 @@ def test_texts_and_true_and_false_are_classes(tmp_path):
     assert set(read(tmp_path, build(kind=[True, False] * (N // 2))).y) == {"True", "False"}
 
 
-def test_a_continuous_target_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"'kind' has 12 different numbers in 12 rows, from 1 to"):
-        read(tmp_path, build(kind=np.linspace(1, 9.5, N)))
+def test_a_target_of_many_numbers_is_one_of_values(tmp_path):
+    data = read(tmp_path, build(kind=np.linspace(1, 9.5, N)))
+    assert data.is_value
+    np.testing.assert_allclose(data.y, np.linspace(1, 9.5, N))
+    assert "Target 'kind': numbers, 1 to 9.5, to be predicted as values." in data.notes[-1]
     ages = pd.DataFrame({"a": np.arange(90) % 7, "kind": np.arange(90) % 45 + 20})
-    with pytest.raises(InputError, match=r"expected a few classes\. Group them"):
-        read(tmp_path, ages)
+    assert read(tmp_path, ages).is_value
+    assert read(tmp_path, build(kind=[0, 1] * (N // 2)), regress=True).y.tolist()[:2] == [0.0, 1.0]
+    classes = read(tmp_path, ages, classify=True)
+    assert not classes.is_value
+    assert classes.y.dtype.kind == "i"
+    with pytest.raises(InputError, match="Target 'kind' holds text, expected numbers"):
+        read(tmp_path, build(), regress=True)
+    with pytest.raises(InputError, match="--classify and --regress exclude each other"):
+        read(tmp_path, build(), regress=True, classify=True)
 
 
 @pytest.mark.parametrize(

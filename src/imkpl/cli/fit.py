@@ -275,8 +275,10 @@ def _learn(
         is_test = whole.later
     elif settings.test_size > 0:
         is_test = models.hold_out(whole, settings.test_size, seed)
-    if whole.is_value and (settings.balanced or whole.sites is not None):
-        raise InputError("--balanced and --site are for classes, and the target holds values.")
+    if whole.is_value and (settings.balanced or whole.sites is not None or review is not None):
+        raise InputError(
+            "--balanced, --site and --review are for classes, and the target holds values."
+        )
     choice, asked = settings.read([] if whole.is_value else np.unique(whole.y)), None
     if review is not None:
         review.check(whole, settings.require)

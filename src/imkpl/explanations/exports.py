@@ -237,6 +237,10 @@ def describe_model(explanation: Explanation) -> dict[str, Any]:
         "prior_starts": explanation.prior_starts,
         "head_start_word": explanation.head_start_word,
         "sharpness": votes.sharpness,
+        # Of values; None for classes without an order.
+        "levels": getattr(votes, "levels", None),
+        "errors": getattr(explanation, "errors", None),
+        "order": getattr(explanation, "ordered", None),
         "novelty_threshold": explanation.novelty_threshold,
         "sparsity": encoder.sparsity,
         "takes_missing": predictor.expected is not None or kernels.input_kind == "tables",
@@ -272,7 +276,7 @@ def describe_model(explanation: Explanation) -> dict[str, Any]:
         ],
         "prototypes": [
             {
-                "class": votes.classes[j],
+                "class": 0 if explanation.is_value else votes.classes[j],
                 "bonus": votes.bonuses[j],
                 "samples": mix.indices,
                 "parts": mix.data,
