@@ -431,21 +431,6 @@ def judge_errors(measured: dict[str, Any]) -> dict[str, str]:
     return {"level": "worse", "text": f"No better than always saying the mean: {rule}."}
 
 
-def fit_line(X: Any, y: Any, new: Any) -> Any:
-    """What a linear model with a ridge says of new rows; None unless rows are of a table."""
-    import pandas as pd
-    from sklearn.linear_model import RidgeCV
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    if np.ndim(X) != 2 or hasattr(X, "tocsr"):
-        return None
-    both = pd.get_dummies(pd.concat([pd.DataFrame(X), pd.DataFrame(new)]), dtype=float)
-    both = both.fillna(both[: len(X)].median()).fillna(0.0).to_numpy(float)
-    line = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-2, 4, 13)))
-    return line.fit(both[: len(X)], y).predict(both[len(X) :])
-
-
 def judge(measured: dict[str, Any]) -> dict[str, str]:
     """The verdict on what was measured of a model, a level and a sentence: the same everywhere."""
     if "r2" in measured:

@@ -15,7 +15,6 @@ from imkpl.cli.command import echo, echo_note, echo_table, progress_bar, setting
 from imkpl.explanations.show import show_cell
 from imkpl.measures import (
     ALIKE,
-    fit_line,
     judge,
     measure_chances,
     measure_errors,
@@ -28,6 +27,7 @@ from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
 from imkpl.readers.formats import PARSERS, count
 from imkpl.readers.read import DataFile, ExpectedColumns, read_new_file
 from imkpl.readers.shifts import describe_distributions
+from imkpl.report.values import fit_line
 
 # These settings say how a fit runs, not what it learns.
 NOT_LEARNED = ("verbose", "n_jobs")
