@@ -77,7 +77,8 @@ PUBLIC = {
     "imkpl.cli": ["main"],
     "imkpl.readers": ["InputError", "ReadOptions", "read_training_file"],
     "imkpl.plots": [
-        "PathDisplay", "PrototypesDisplay",
+        "EffectsDisplay", "EvidenceDisplay", "PathDisplay", "PrototypesDisplay",
+        "ReliabilityDisplay",
     ],
     "imkpl.report": ["render_report", "summarize", "write_report"],
     "imkpl.series": ["SeriesSet", "align", "read_series", "resample"],

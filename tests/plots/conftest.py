@@ -43,11 +43,16 @@ def series():
     return IMKPL("global_alignment", sparsity=3, n_prototypes=4).fit(X, y), X, y
 
 
-@pytest.fixture(params=["prototypes"])
+@pytest.fixture(params=["prototypes", "evidence", "effects", "reliability"])
 def draw(request):
     """Every display as a function of model, samples and labels."""
     from imkpl import plots
 
     return {
         "prototypes": lambda m, X, y, **kw: plots.PrototypesDisplay.from_estimator(m, X, **kw),
+        "evidence": lambda m, X, y, **kw: plots.EvidenceDisplay.from_estimator(m, **kw),
+        "effects": lambda m, X, y, **kw: plots.EffectsDisplay.from_estimator(m, X[::9], **kw),
+        "reliability": lambda m, X, y, **kw: plots.ReliabilityDisplay.from_estimator(
+            m, X[::4], y[::4], **kw
+        ),
     }[request.param]

@@ -4,6 +4,18 @@ A display holds arrays. ``compute`` finds them without matplotlib, ``plot`` draw
 ``from_estimator`` does both.
 """
 
-from imkpl.plots.displays import PathDisplay, PrototypesDisplay
+from imkpl.plots.displays import (
+    EffectsDisplay,
+    EvidenceDisplay,
+    PathDisplay,
+    PrototypesDisplay,
+    ReliabilityDisplay,
+)
 
-__all__ = ["PathDisplay", "PrototypesDisplay"]
+__all__ = [
+    "EffectsDisplay",
+    "EvidenceDisplay",
+    "PathDisplay",
+    "PrototypesDisplay",
+    "ReliabilityDisplay",
+]
