@@ -15,7 +15,7 @@ from imkpl.estimators import IMKPL, ISKPL
 from imkpl.explanations.explanation import list_parts
 from imkpl.explanations.show import show_cell
 from imkpl.measures import measure_chances
-from imkpl.tables import Table
+from imkpl.tables import Table, is_missing
 
 # The colours of Okabe and Ito, distinct for every kind of colour vision. Yellow, pale on white,
 # comes last.
@@ -520,16 +520,16 @@ class EffectsDisplay(Display):
                 f"{cls.__name__} changes one value at a time, but this model reads "
                 f"{shared.kernels.input_kind}, expected a table. Use EvidenceDisplay."
             )
-        import pandas as pd
-
         some = np.unique(np.linspace(0, len(X) - 1, MOST_SAMPLES).astype(int))
-        frame, is_named = pd.DataFrame(X).iloc[some], hasattr(estimator, "feature_names_in_")
+        is_frame = hasattr(X, "iloc")
+        table = X.iloc[some] if is_frame else np.asarray(X, dtype=object)[some]
         answer = estimator.predict if is_regressor(estimator) else estimator.decision_function
         found: list[tuple[Any, ...]] = []
         inputs = shared.kernels.input_columns
         for i in np.argsort(-shared.weights, kind="stable")[:max_features].tolist():
             place = int(inputs[shared.columns[i]])
-            cells, numbers = frame.iloc[:, place].dropna(), np.empty(0)
+            column = table.iloc[:, place] if is_frame else table[:, place]
+            cells, numbers = [one for one in column if not is_missing(one)], np.empty(0)
             grid: Any = sorted(set(cells), key=str)
             grid = [*grid[:1], None] if shared.is_flag[i] else grid
             if shared.vocabularies[i] is None and not shared.is_flag[i]:
@@ -537,9 +537,12 @@ class EffectsDisplay(Display):
                 grid = np.unique(np.quantile(numbers, np.linspace(0.01, 0.99, GRID)))
             scores = []
             for value in grid:
-                changed = frame.copy()
-                changed.isetitem(place, [value] * len(frame))
-                scores.append(np.mean(answer(changed if is_named else changed.to_numpy()), axis=0))
+                changed = table.copy()
+                if is_frame:
+                    changed.isetitem(place, [value] * len(table))
+                else:
+                    changed[:, place] = value
+                scores.append(np.mean(answer(changed), axis=0))
             found.append((shared.names[i], grid, np.reshape(scores, (len(grid), -1)), numbers))
         labels = [] if is_regressor(estimator) else list(estimator.classes_)
         names, grids, means, data = map(list, zip(*found, strict=True))
