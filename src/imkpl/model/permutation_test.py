@@ -299,7 +299,8 @@ def _score_classes(
     each, shape = weight / totals[labels], (totals.size, labels.size)
     means = [sp.csr_array((each, (labels, order)), shape=shape) for order in orders]
     # The mean of every class, and that of all samples as a mix of these.
-    parts = sp.block_diag([np.vstack([np.eye(shares.size), shares])] * n_orders, format="csr")
+    part = sp.coo_array(np.vstack([np.eye(shares.size), shares]))
+    parts = sp.block_diag([part] * n_orders, format="csr")
     rows = sp.hstack([sp.csr_array((parts.shape[0], labels.size)), parts], format="csr")
     # For every order the sum of squares, and the squared norm of the mean of all samples.
     signs = np.vstack([np.append(shares, -1.0), np.append(0 * shares, 1.0)]).T
