@@ -217,7 +217,7 @@ def test_a_marked_table_comes_to_its_place_in_the_document(cheap_table, tmp_path
     text = f"# Mine\n\nFirst.\n\n{mark}\n\noutdated\n\n## Then\n\nWords.\n\n<!-- rows -->"
     document.write_text(text)
     for _ in range(2):
-        reproduce("table-3", quick=True, folder=tmp_path, measure=False, document=document)
+        reproduce("table-3", quick=True, folder=tmp_path, document=document)
         text = document.read_text(encoding="utf-8")
         head, rest = text.split("\n## Then\n\nWords.\n\n<!-- rows -->")
         assert head.startswith(f"# Mine\n\nFirst.\n\n{mark}\n\n**wine**\n\n| method |")

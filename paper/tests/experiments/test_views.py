@@ -62,11 +62,13 @@ def test_a_table_shows_mean_spread_the_paper_and_the_difference(isolet_at_hand):
     section = make_section(found_for("table-3", row, quick=False))
     (table,) = tables_of(section)
     assert table.header == (
-        "method", "Acc (%)", "paper", "kernels", "paper", "splits",
+        "method", "Acc (%)", "paper", "kernels", "paper", "prototypes", "IP (%)", "paper",
+        "DR (%)", "paper", "splits",
     )  # fmt: skip
     first, second = table.rows
     assert texts(first) == [
-        "IMKPL", "97.00 ± 1.00", "97.75", "140 ± 0", "141", "3",
+        "IMKPL", "97.00 ± 1.00", "97.75", "140 ± 0", "141", NOTHING, NOTHING, "96", NOTHING, "90",
+        "3",
     ]  # fmt: skip
     assert texts(second)[:3] == ["ISKPL", "90.50 ± 0.50", "90.11"]
     assert [first[1].is_bold, second[1].is_bold] == [True, False]

@@ -31,3 +31,10 @@ def published_values(item: str, dataset: str) -> dict[str, Any]:
     """The paper's numbers for a data set in an item, however it is prepared."""
     values = read_published().get(item, {}).get("values", {})
     return dict(values.get(dataset.partition("/")[0], {}))
+
+
+def published_measure(dataset: str, method: str, measure: str) -> float | None:
+    """The paper's value of a measure, in whichever table it is."""
+    tables = ("table-2", "table-3", "table-5")
+    found = (published_values(name, dataset).get(method, {}).get(measure) for name in tables)
+    return next((value for value in found if value is not None), None)

@@ -12,7 +12,11 @@ from imkpl_paper.experiments.codes import LENGTHS
 from imkpl_paper.experiments.compare import CORRECTIONS, find_best, summarize
 from imkpl_paper.experiments.plan import Plan
 from imkpl_paper.experiments.protocol import Row
-from imkpl_paper.experiments.published import published_settings, published_values
+from imkpl_paper.experiments.published import (
+    published_measure,
+    published_settings,
+    published_values,
+)
 from imkpl_paper.experiments.studies import STUDIES, Choice
 
 Pieces = tuple["Table | Picture", ...]
@@ -123,13 +127,22 @@ def values_by_split(rows: Sequence[Row], name: str) -> dict[int, float]:
 
 def show_measures(found: Found) -> Pieces:
     """For every data set, methods against measures, with the paper's numbers."""
-    return tuple(_one_dataset(found, choice) for choice in found.plan.choices)
+    return tuple(
+        _one_dataset(found, choice)
+        for choice in found.plan.choices
+        # Data that are not there are told; data of which nothing was measured yet are not.
+        if choice.name != choice.asked
+        or any(found.pick(choice.name, m) for m in found.plan.size.methods)
+    )
 
 
 def _one_dataset(found: Found, choice: Choice) -> Table:
     plan, names = found.plan, found.plan.item.measures
-    published = published_values(plan.item.name, choice.asked)
     rows = {m: found.pick(choice.name, m) for m in plan.size.methods} if choice.name else {}
+    published = {
+        m: {n: published_measure(choice.asked, printed_name(m), n) for n in names}
+        for m in plan.size.methods
+    }
     values = {n: {m: values_by_split(r, n) for m, r in rows.items()} for n in names}
     bold, tied = (
         {
@@ -141,7 +154,7 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
         }
         for correction in CORRECTIONS
     )
-    has_paper = {n: any(n in theirs for theirs in published.values()) for n in names}
+    has_paper = {n: any(theirs[n] is not None for theirs in published.values()) for n in names}
     header = ["method"]
     for name in names:
         header += [MEASURES[name].title, *(("paper",) if has_paper[name] else ())]
@@ -154,10 +167,10 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
             is_tied = method in tied.get(name, ()) and not is_bold
             line.append(_own_entry(name, own, is_bold, is_tied))
             if has_paper[name]:
-                theirs = published.get(printed_name(method), {}).get(name)
+                theirs = published[method][name]
                 line.append(Entry(NOTHING if theirs is None else f"{theirs:g}"))
         n_splits = len(rows.get(method, ()))
-        if n_splits or method in published:
+        if n_splits or (method == printed_name(method) and any(published[method].values())):
             lines.append((*line, Entry(str(n_splits))))
     return Table(dataset_heading(choice), (*header, "splits"), tuple(lines), dataset_notes(choice))
 
@@ -284,8 +297,7 @@ def show_overview(found: Found) -> Pieces:
             continue
         n_splits = ", ".join(dict.fromkeys(str(len(found_)) for found_ in rows.values()))
         for i, name in enumerate(found.plan.item.measures):
-            source = "table-2" if name in ("ip", "dr") else "table-3"
-            theirs = published_values(source, choice.asked).get("IMKPL", {}).get(name)
+            theirs = published_measure(choice.asked, "IMKPL", name)
             line = [
                 Entry("" if i else dataset_heading(choice), is_bold=True),
                 Entry(MEASURES[name].title),
