@@ -41,6 +41,7 @@
   const remarkOn = (about, name) => review.remarks.find((one) => one.about === about && one.name === name);
   const showRemarks = () => {
     const n = review.remarks.length;
+    if (n) find("review").classList.remove("unanswered");
     find("review-status").textContent = n ? `${n} remark${n === 1 ? "" : "s"}, in this browser only.` : "No remarks yet.";
     find("review-save").disabled = find("review-clear").disabled = n === 0;
     find("remarks").replaceChildren(...review.remarks.map((one) => make("li", {}, `${one.about} `, make("b", {}, isolate(one.name)), `: ${one.said}`, ...(one.note ? [". ", isolate(one.note)] : []))));
