@@ -320,10 +320,14 @@ def report(
         groups=models.find_units(rows),
         title=title or data.stem,
     )
-    accuracy = float(np.mean(estimator.predict(samples) == rows.y))
-    answer = {"model": model, "file": data, "out": out, "notes": rows.notes}
-    text = f"Report on {len(rows)} rows (accuracy {accuracy:.1%}) written to {out}."
-    return Answer({**answer, "rows": len(rows), "accuracy": accuracy}, text)
+    found = estimator.predict(samples)
+    answer: dict[str, Any] = {"accuracy": float(np.mean(found == rows.y))}
+    said = f"accuracy {answer['accuracy']:.1%}"
+    if models.is_regressor(estimator):
+        answer = {"mean_error": float(np.mean(np.abs(found - rows.y.astype(float))))}
+        said = f"off by {answer['mean_error']:.4g} on average"
+    answer |= {"model": model, "file": data, "out": out, "notes": rows.notes, "rows": len(rows)}
+    return Answer(answer, f"Report on {len(rows)} rows ({said}) written to {out}.")
 
 
 def export(
@@ -457,6 +461,8 @@ def card(
                 later=models.say_later(estimator) if train is not None else None,
                 title=title,
             )
+    if page is not None and page["kind"] == "values":
+        contents, page = contents | {"measured": page["measured"]}, None
     parts = contents, models.say_constraints(contents["constraints"]), page
     text = build_model_card(*parts)
     said = text.rstrip().split("\n")

@@ -22,6 +22,8 @@ from imkpl._typing import FloatArray, IntArray
 
 # The weight of J_vote beside the reconstruction, both per sample and relative to the variance.
 VOTE_WEIGHT = 5.0
+# The weight of half the squared error of values, in standard deviations, beside a cross-entropy.
+VALUE_WEIGHT = 3.0
 # Ridge on the mean square of the logarithms of strength, t b_j, per sample.
 STRENGTH_RIDGE = 0.01
 # Logarithms of the least and the largest sharpness. Similarities lie between 0 and 1.
@@ -167,10 +169,10 @@ def vote_loss(
 def value_loss(
     logs: FloatArray, levels: FloatArray, values: FloatArray, sample_weight: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Half the squared error of the mean values, its slopes in the votes' logarithms and levels."""
+    """The squared error of the mean values, its slopes in the votes' logarithms and in levels."""
     shares = softmax(logs, axis=1)
     found = shares @ levels
-    pulls = sample_weight * (found - values)
+    pulls = VALUE_WEIGHT * sample_weight * (found - values)
     slopes = shares * (levels - found[:, np.newaxis]) * pulls[:, np.newaxis]
     return float(0.5 * pulls @ (found - values)), slopes, shares.T @ pulls
 

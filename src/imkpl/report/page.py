@@ -158,9 +158,22 @@ def render_report(found: dict[str, Any]) -> str:
     from markupsafe import Markup
 
     static = files("imkpl.report") / "static"
-    style, *scripts = (
-        (static / name).read_text("utf-8") for name in ("page.css", "predictor.js", "page.js")
-    )
+    is_value = found.get("kind") == "values"
+    names = "page.css", "predictor.js", "values.js" if is_value else "page.js"
+    style, *scripts = ((static / name).read_text("utf-8") for name in names)
+    hashes = [
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
+    ]
+    if is_value:
+        return str(
+            environment.get_template("values.html").render(
+                report=found,
+                style=Markup(style),
+                scripts=map(Markup, scripts),
+                hashes=hashes,
+                data=Markup(embed_json({"form": found["form"]})),
+            )
+        )
     page: str = environment.get_template("page.html").render(
         report=found,
         views=build_views(found),
@@ -173,10 +186,7 @@ def render_report(found: dict[str, Any]) -> str:
         style=Markup(style),
         scripts=map(Markup, scripts),
         # The content security policy allows these scripts only.
-        hashes=[
-            base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-            for script in scripts
-        ],
+        hashes=hashes,
         data=Markup(embed_json(_select_data(found))),
     )
     return page

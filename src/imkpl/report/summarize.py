@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from imkpl._json import to_json
+from imkpl.estimators._pipeline import find_model
 from imkpl.explanations.case_card import CaseCard
 from imkpl.explanations.exports import describe_model, find_obstacle, to_label
 from imkpl.explanations.show import BADGES
@@ -20,6 +21,7 @@ from imkpl.measures import (
     weigh_answers,
     wilson_interval,
 )
+from imkpl.model.votes import ValueVotes
 from imkpl.report import learned
 from imkpl.report.sites import measure_sites
 from imkpl.report.subject import (
@@ -31,6 +33,7 @@ from imkpl.report.subject import (
     isolate,
     read_subject,
 )
+from imkpl.report.values import summarize_values
 
 # Version of the format, increased when the meaning of a key changes.
 FORMAT = 3
@@ -109,6 +112,9 @@ def summarize(
         Dicts, lists, strings and numbers of six digits, ready for JSON. The numbers of "form" and
         "cutoff", by which the page predicts, have all their digits.
     """
+    inner = find_model(model)
+    if isinstance(inner.predictor_.votes, ValueVotes):
+        return summarize_values(inner, X, y, train, folds, title)
     subject = read_subject(model, X, y, train)
     found: dict[str, Any] = {
         "format": FORMAT,

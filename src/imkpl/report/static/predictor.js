@@ -197,7 +197,7 @@ const imkplPredictor = (() => {
     model.prototypes.forEach((one, j) => { amounts[one.class] += code[j] * one.total; });
     const total = sum(amounts);
     const most = largestAt(amounts);
-    if (doubt !== "no evidence" && total > 0 && amounts[winner] < amounts[most]) {
+    if (!model.is_value && doubt !== "no evidence" && total > 0 && amounts[winner] < amounts[most]) {
       notes.push(`Rebuilt from prototypes of all classes, it takes most from those of ${write(model.classes[most])}.`);
     }
     return notes;
@@ -384,7 +384,7 @@ const imkplPredictor = (() => {
     const code = rebuild(model, similarities);
     const isFar = outside.some((where) => where?.startsWith("far"));
     const novelty = isFar ? 1 : Math.min(1, Math.max(0, 1 - findNearest(findGaps(model, cells), nearness)));
-    const [found, isFragile] = findChange(model, cells, resemblances, parts, alike, winner);
+    const [found, isFragile] = model.is_value ? [null, false] : findChange(model, cells, resemblances, parts, alike, winner);
     const changed = (found?.features ?? []).map((one) => model.features.findIndex((feature) => feature.name === one.name));
     const rest = listRest(model, winner, runnerUp, { bonus, costs, several: margin - bonus - costs - sum(adds) });
     const shown = chooseRows(adds, changed, margin, rest.map((row) => row.for));
@@ -418,7 +418,7 @@ const imkplPredictor = (() => {
       features,
       rest,
       change: found,
-      notes: [...writeDecisive(features, rest, model.classes[runnerUp], doubt), ...writeNotes(model, cells, outside, code, winner, doubt)],
+      notes: [...(model.is_value ? [] : writeDecisive(features, rest, model.classes[runnerUp], doubt)), ...writeNotes(model, cells, outside, code, winner, doubt)],
       decision: "votes",
       series: null,
       pictures: null,
@@ -428,6 +428,41 @@ const imkplPredictor = (() => {
     };
   };
 
-  return { predict, show, percent };
+  // A value: prototypes with levels above the estimate are one class, the others another.
+  const predictValue = (model, cells, name = "") => {
+    prepare(model);
+    const resemblances = contrast(model, model.support.map((_, i) =>
+      sum(model.features.map((_, f) => compareFeature(model, f, cells[f])[i]))));
+    const logs = model.prototypes.map((one, j) => model.sharpness * (resemblances[j] + one.bonus));
+    const votes = logs.map((one) => Math.exp(one - Math.max(...logs)));
+    const { levels } = model;
+    const estimate = total(range(votes.length), votes, levels) / sum(votes);
+    const [lowest, highest] = [Math.min(...levels), Math.max(...levels)];
+    const sides = levels.map((one) => ((one > estimate || one === highest) && one > lowest ? 1 : 0));
+    const own = (side) => range(votes.length).filter((j) => sides[j] === side);
+    const [down, up] = [0, 1].map((side) => sum(own(side).map((j) => votes[j])));
+    const [low, high] = [[0, down], [1, up]].map(([side, all]) => sum(own(side).map((j) => votes[j] * levels[j])) / all);
+    const lead = Math.log(up / down) / model.sharpness;
+    const slope = Math.abs(lead) <= SAME ? model.sharpness / 2 : Math.tanh((model.sharpness * lead) / 2) / lead;
+    const unit = ((high - low) / 2) * slope;
+    const sided = { ...model, is_value: true, temperature: model.sharpness, prototypes: model.prototypes.map((one, j) => ({ ...one, class: sides[j] })) };
+    const card = predict(sided, cells, name);
+    const isUp = card.answer === model.classes[1];
+    const add = (row) => ({ ...row, for: (isUp ? unit : -unit) * row.for });
+    const turn = (one) => (isUp ? one : { ...one, supporting: one.opposing, opposing: one.supporting, near_supporting: one.near_opposing, near_opposing: one.near_supporting });
+    return {
+      ...turn({ supporting: card.supporting, opposing: card.opposing }),
+      case: name,
+      lead: unit * lead,
+      features: card.features.map((one) => turn(add(one))),
+      rest: card.rest.map(add),
+      notes: card.notes,
+      doubt: card.doubt === "close" ? "clear" : card.doubt,
+      novelty: card.novelty,
+      value: { estimate, interval: model.errors && model.errors.map((error) => estimate + error), low, high, middle: (low + high) / 2, order: model.order },
+    };
+  };
+
+  return { predict, predictValue, show, percent };
 })();
 if (typeof module !== "undefined") module.exports = imkplPredictor;
