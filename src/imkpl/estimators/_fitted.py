@@ -165,10 +165,11 @@ def find_expected(bound: BoundData, predictor: Predictor) -> FloatArray | None:
 def find_votes(data: TrainingData, problem: Problem, state: State) -> Votes:
     """The votes of a state, for values as they were given."""
     votes = count_votes(problem, state)
-    if not isinstance(votes, ValueVotes):
+    if not isinstance(votes, ValueVotes) or data.values is None:
         return votes
     mean, deviation = data.scale
-    return replace(votes, levels=mean + deviation * votes.levels, places=data.places)
+    levels = np.clip(mean + deviation * votes.levels, data.values.min(), data.values.max())
+    return replace(votes, levels=levels, places=data.places)
 
 
 def find_support(state: State) -> IntArray:
