@@ -69,6 +69,8 @@ OURS = "IMKPL"
 N_SPLITS = 3
 # A fit that takes longer is given up, and the row stays empty.
 LIMIT = 300
+# Rows times columns times classes from which slow methods come after everything else.
+MOST_WORK = 40_000
 # Series have one length for methods that need it, as in series.py.
 LENGTH = 100
 # A case card says "over 99%" from here on.
@@ -365,8 +367,10 @@ def list_tasks(kinds: list[str], names: list[str]) -> list[tuple[str, str, str, 
                     continue
                 if importlib.util.find_spec(method.needs) and n_columns <= method.most_columns:
                     work = len(found[1]) * max(n_columns, 1) * len(np.unique(found[1]))
+                    is_slow = method.n_splits < N_SPLITS
+                    is_last = is_slow and work > MOST_WORK
                     tasks += [
-                        (method.n_splits < N_SPLITS, split, work, (kind, dataset, name, split))
+                        (is_last, split, is_slow, work, (kind, dataset, name, split))
                         for split in range(method.n_splits)
                     ]
     return [task for *_, task in sorted(tasks)]
