@@ -185,7 +185,7 @@ def test_a_rare_class_that_is_ranked_well_is_not_called_bad():
     assert found["text"].startswith("Clearly better than guessing by how frequent classes are")
     assert "Its answers alone are not clearly better than always saying well" in found["text"]
     better = {**measured, "interval": [0.96, 0.98], "accuracy": 0.97}
-    assert judge(better)["text"] == "Clearly better than always saying well (95.0 % right)."
+    assert judge(better)["text"] == "Clearly better than always saying well (95.0% right)."
 
 
 def test_stability_and_path_draw_whole_persons():

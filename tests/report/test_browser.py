@@ -284,7 +284,7 @@ def test_a_script_that_got_in_would_not_run(browser, wine_page, tmp_path):
 
 def test_names_from_right_to_left_are_isolated_in_sentences(open_page, hostile, tmp_path):
     page = open_page(save(hostile.page, tmp_path), link="#own")
-    page.get_by_label(HOSTILE[-1]).fill("900")
+    page.get_by_role("textbox", name=HOSTILE[-1]).fill("900")
     note = page.locator("#card .notes:not(.speakers) li").first
     assert note.inner_text().startswith(f"{HOSTILE[-1]} = 900 is far above all training values")
     assert note.locator("bdi").all_inner_texts() == [HOSTILE[-1]]

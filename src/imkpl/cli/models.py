@@ -12,7 +12,6 @@ import numpy as np
 
 from imkpl._progress import announce
 from imkpl.cli.command import echo, echo_note, echo_table, progress_bar, setting
-from imkpl.explanations.show import show_cell
 from imkpl.measures import (
     ALIKE,
     judge,
@@ -27,7 +26,6 @@ from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
 from imkpl.readers.formats import PARSERS, count
 from imkpl.readers.read import DataFile, ExpectedColumns, read_new_file
 from imkpl.readers.shifts import describe_distributions
-from imkpl.report.values import fit_line
 
 # These settings say how a fit runs, not what it learns.
 NOT_LEARNED = ("verbose", "n_jobs")
@@ -105,6 +103,8 @@ def measure_folds(
     repeats: int | None,
 ) -> dict[str, Any] | None:
     """Accuracy in folds, repeated where rows are few, and of rows; None if it is not wanted."""
+    from imkpl.report.values import fit_line
+
     if repeats == 0 or (repeats is None and len(data) > MAX_FOLD_ROWS):
         return None
     n_folds = len(split_folds(data, seed))
@@ -146,6 +146,8 @@ def measure_folds(
 
 def measure_model(model: Any, train: DataFile, test: DataFile) -> tuple[dict[str, Any], Any]:
     """How well a model does on held-out rows, and which it is right of."""
+    from imkpl.report.values import fit_line
+
     found = model.predict(test.samples)
     if test.is_value:
         line = fit_line(train.samples, train.y, test.samples)
@@ -525,6 +527,8 @@ def describe_model(model: Any, *, records: bool = False) -> dict[str, Any]:
 
 def list_classes(model: Any) -> list[dict[str, Any]]:
     """The classes with their numbers of prototypes and records; of values the prototypes."""
+    from imkpl.explanations.show import show_cell
+
     if is_regressor(model):
         sizes = zip(
             model.prototype_values_.tolist(), np.diff(model.prototypes_.indptr), strict=True

@@ -205,17 +205,16 @@ def _find_persons(
     yield from named
     if named:
         return
-    for name, column in zip(columns, codes, strict=True):
-        if _is_in_turns(column):
-            n_values = np.unique(column).size
-            yield Finding(
-                "repeated persons",
-                f"Column {quote(name)} has {n_values} different values, each in rows that follow "
-                "one another: rows of the same person or sample?",
-                f"Then say so, or chance will look like evidence: --group {shlex.quote(name)}.",
-                (name,),
-            )
-            return
+    for place in _find_turns(codes)[:1]:
+        name = list(columns)[place]
+        yield Finding(
+            "repeated persons",
+            f"Column {quote(name)} has {codes[place].max() + 1} different values, each in rows "
+            "that follow one another: rows of the same person or sample?",
+            f"Then say so, or chance will look like evidence: --group {shlex.quote(name)}.",
+            (name,),
+        )
+        return
     numbers = [cells for cells in columns.values() if cells.dtype != object]
     alike = _find_alike(numbers)
     if alike.size:
@@ -248,18 +247,14 @@ def _find_named_persons(data: DataFile, frame: Any, others: tuple[Any, ...]) -> 
             )
 
 
-def _is_in_turns(codes: Any) -> bool:
-    """Whether each value fills rows that follow one another, in a file that is not sorted by it."""
-    starts = np.flatnonzero(np.append(True, np.diff(codes) != 0))
-    n_values = np.unique(codes).size
-    steps = np.diff(codes[starts])
-    is_sorted = (steps > 0).all() or (steps < 0).all()
-    return bool(
-        n_values > FEW_COLUMNS
-        and starts.size <= 1.1 * n_values
-        and codes.size >= ROWS_IN_TURN * starts.size
-        and not is_sorted
-    )
+def _find_turns(codes: Any) -> Any:
+    """Columns whose values each fill rows that follow one another, in a file not sorted by them."""
+    steps, n_values = np.diff(codes, axis=1), codes.max(axis=1) + 1
+    n_turns = 1 + np.count_nonzero(steps, axis=1)
+    is_sorted = (steps >= 0).all(axis=1) | (steps <= 0).all(axis=1)
+    is_long = codes.shape[1] >= ROWS_IN_TURN * n_turns
+    few = (n_values > FEW_COLUMNS) & (n_turns <= 1.1 * n_values)
+    return np.flatnonzero(few & is_long & ~is_sorted)
 
 
 def _find_alike(columns: list[Any]) -> Any:
