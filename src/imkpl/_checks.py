@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,18 @@ def find_places(key: Any, size: int) -> Any:
     array = np.asarray(key)
     # An empty list selects nothing.
     return np.arange(size)[array if array.size else array.astype(np.intp)]
+
+
+def take_fields(one: Any, names: Iterable[str], places: Any) -> dict[str, Any]:
+    """Some entries of each of these fields of a dataclass; None stays None."""
+    found = {name: getattr(one, name) for name in names}
+    return {name: part if part is None else part[places] for name, part in found.items()}
+
+
+def list_some(names: Sequence[str], most: int = 5) -> str:
+    """The first names, and how many there are more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def shorten(text: str, longest: int = LONGEST_QUOTE) -> str:

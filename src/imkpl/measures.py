@@ -290,7 +290,8 @@ def _calibration(chances: FloatArray, own: FloatArray, groups: IntArray) -> dict
     """Slope, intercept (at slope 1) and curve of probabilities against what happened."""
     kept = np.clip(chances, LEAST_CHANCE, 1 - LEAST_CHANCE)
     logits = np.log(kept / (1 - kept))
-    ends = np.quantile(chances, np.linspace(0, 1, _count_parts(chances.size) + 1))[1:-1]
+    n_parts = int(np.clip(chances.size // FEWEST_IN_PART, 2, MOST_PARTS))
+    ends = np.quantile(chances, np.linspace(0, 1, n_parts + 1))[1:-1]
     part = np.searchsorted(np.unique(ends), chances, side="right")
     curve = []
     for number in np.unique(part):
@@ -312,10 +313,6 @@ def _calibration(chances: FloatArray, own: FloatArray, groups: IntArray) -> dict
         "share": float(own.mean()),
         "curve": curve,
     }
-
-
-def _count_parts(n: int) -> int:
-    return int(np.clip(n // FEWEST_IN_PART, 2, MOST_PARTS))
 
 
 def _regress(columns: FloatArray, offset: FloatArray, own: FloatArray) -> FloatArray:

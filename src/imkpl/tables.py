@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from imkpl._checks import LARGEST, find_places, quote
+from imkpl._checks import LARGEST, find_places, list_some, quote
 from imkpl._typing import FloatArray
 
 __all__ = ["Column", "Table", "read_table"]
@@ -229,12 +229,11 @@ def warn_of_text(X: Any) -> None:
         cells = as_cells(X[:LOOKED_AT])
         if isinstance(cells, np.ndarray) and cells.ndim == 2 and cells.dtype.kind in "OU":
             columns = [(f"x{place}", column.tolist()) for place, column in enumerate(cells.T)]
-    names = [name for name, cells in columns if _is_text_of_numbers(cells)]
+    names = [quote(name) for name, cells in columns if _is_text_of_numbers(cells)]
     if names:
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         warnings.warn(
             f"{NUMBERS_AS_TEXT} is read as categories, which are equal or not, without order: "
-            f"column{'s' * (len(names) > 1)} {', '.join(map(quote, names[:5]))}{more}. Convert it "
+            f"column{'s' * (len(names) > 1)} {list_some(names)}. Convert it "
             "with X.astype(float), or with pd.to_numeric column by column. If these are "
             "categories, say so with the dtype 'category'.",
             stacklevel=2,

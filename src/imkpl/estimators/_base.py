@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 from numbers import Integral, Real
@@ -24,6 +24,7 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from imkpl._checks import list_some
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray
@@ -48,7 +49,6 @@ from imkpl.estimators._kernels import learn_kernels
 from imkpl.estimators._training import Constraints, TrainingData, read_training
 from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import write_chance
-from imkpl.explanations.exports import list_some
 from imkpl.kernels import resolve_bank
 from imkpl.kernels.forms import read_named
 from imkpl.model.alternate import alternate
@@ -67,6 +67,7 @@ MOST_NAMED = 5
 MOST_WEIGHED = 12
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BasePrototypeModel(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
@@ -100,52 +101,27 @@ class BasePrototypeModel(
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        kernels: Any = "auto",
-        *,
-        sparsity: int | None = None,
-        code_sparsity: int = 20,
-        learning_code_sparsity: int = 1,
-        n_prototypes: int | None = None,
-        n_neighbors: int = 4,
-        discrimination: float = 0.5,
-        separation: float = 100.0,
-        interpretability: float = 1.2,
-        max_kernels: int | None = None,
-        contrast: bool | None = None,
-        solver: str = "auto",
-        n_landmarks: int | None = None,
-        max_missing: float = 0.5,
-        require: Any = None,
-        exclude: Any = None,
-        max_iter: int = 20,
-        tol: float = 1e-3,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.kernels = kernels
-        self.sparsity = sparsity
-        self.code_sparsity = code_sparsity
-        self.learning_code_sparsity = learning_code_sparsity
-        self.n_prototypes = n_prototypes
-        self.n_neighbors = n_neighbors
-        self.discrimination = discrimination
-        self.separation = separation
-        self.interpretability = interpretability
-        self.max_kernels = max_kernels
-        self.contrast = contrast
-        self.solver = solver
-        self.n_landmarks = n_landmarks
-        self.max_missing = max_missing
-        self.require = require
-        self.exclude = exclude
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    kernels: Any = field(default="auto", kw_only=False)
+    sparsity: int | None = None
+    code_sparsity: int = 20
+    learning_code_sparsity: int = 1
+    n_prototypes: int | None = None
+    n_neighbors: int = 4
+    discrimination: float = 0.5
+    separation: float = 100.0
+    interpretability: float = 1.2
+    max_kernels: int | None = None
+    contrast: bool | None = None
+    solver: str = "auto"
+    n_landmarks: int | None = None
+    max_missing: float = 0.5
+    require: Any = None
+    exclude: Any = None
+    max_iter: int = 20
+    tol: float = 1e-3
+    n_jobs: int | None = None
+    verbose: int = 0
+    random_state: Any = None
 
     @property
     def _settings(self) -> Settings:
@@ -290,39 +266,6 @@ class BasePrototypeModel(
         """
         codes = self._encode(X).codes
         return codes.toarray() if wants_data_frame(self) else codes
-
-    def fit_transform(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        eligible: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Any:
-        """Fit, then code the training samples as if they were new.
-
-        The codes of the training samples that were learned with the prototypes are in `codes_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training samples.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            How much each sample counts.
-        eligible : array-like of bool of shape (n_samples,), optional
-            Samples that prototypes may be made of.
-        groups : array-like of shape (n_samples,), optional
-            Whom samples belong to.
-
-        Returns
-        -------
-        CSR array of shape (n_samples, n_prototypes)
-            ``fit(X, y).transform(X)``.
-        """
-        return self.fit(X, y, sample_weight, eligible=eligible, groups=groups).transform(X)
 
     @by_partition
     def reconstruction_error(self, X: Any) -> FloatArray:

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from imkpl._checks import printable, require
+from imkpl._checks import list_some, printable, require
 from imkpl._json import Described
 from imkpl._progress import announce
 from imkpl._typing import FloatArray, IntArray
@@ -26,7 +26,7 @@ from imkpl.estimators._imkpl import IMKPL
 from imkpl.estimators._input import refuse_partitions
 from imkpl.estimators._pipeline import find_model, last_step
 from imkpl.estimators._training import TrainingData, read_groups
-from imkpl.explanations.exports import list_some, to_label
+from imkpl.explanations.exports import to_label
 from imkpl.kernels.base import take_samples
 from imkpl.kernels.forms import blank_column
 from imkpl.measures import discrimination_score, interpretability_score, selection_stability

@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from imkpl._checks import describe_lookalikes, quote, require
+from imkpl._checks import describe_lookalikes, quote, require, take_fields
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.estimators._compat import check_sample_weight
 from imkpl.estimators._input import in_memory, is_partitioned, read_partitions, row_labels
@@ -24,6 +24,7 @@ from imkpl.kernels import BaseKernelBank, Kernels
 from imkpl.kernels.base import USUAL_SPARSITY
 from imkpl.kernels.forms import Form
 from imkpl.model.permutation_test import KernelEvidence
+from imkpl.model.problem import PER_SAMPLE
 from imkpl.tables import is_missing
 
 LABEL_TYPES = (str, bytes, Number, np.generic)
@@ -107,18 +108,9 @@ class TrainingData:
         """Some of the samples, in the same rows given; others have no group."""
         places = np.full(self.labels.size + 1, -1)
         places[samples] = np.arange(samples.size)
-        return replace(
-            self,
-            rows=self.rows[samples],
-            # A row of weight zero has the place -1, which stays -1.
-            group=places[self.group],
-            labels=self.labels[samples],
-            sample_weight=self.sample_weight[samples],
-            multiplicity=self.multiplicity[samples],
-            is_eligible=None if self.is_eligible is None else self.is_eligible[samples],
-            persons=None if self.persons is None else self.persons[samples],
-            values=None if self.values is None else self.values[samples],
-        )
+        # A row of weight zero has the place -1, which stays -1.
+        taken = take_fields(self, ("rows", *PER_SAMPLE), samples)
+        return replace(self, group=places[self.group], **taken)
 
     def expand_prototypes(self, prototypes: sp.csr_array) -> sp.csr_array:
         """Prototypes as mixes of the rows given to `fit`."""

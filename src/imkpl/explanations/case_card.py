@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from imkpl._checks import list_some
 from imkpl._json import Described, to_json
 from imkpl._typing import BoolArray, FloatArray, IntArray
-from imkpl.explanations.exports import list_some, to_label
+from imkpl.explanations.exports import to_label
 from imkpl.explanations.show import (
     draw_picture,
     percent,

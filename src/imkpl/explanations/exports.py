@@ -42,12 +42,6 @@ def as_whole(labels: Any) -> Any:
     return labels.astype(np.int64) if is_whole else labels
 
 
-def list_some(names: list[str], most: int) -> str:
-    """The first names, and how many there are more."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def build_dict(explanation: Explanation) -> dict[str, Any]:
     """Everything but the full tables, ready for JSON."""
     by_feature = explanation.feature_contributions()

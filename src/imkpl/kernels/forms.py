@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from imkpl._checks import LARGEST, quote, require, shorten
+from imkpl._checks import LARGEST, list_some, quote, require, shorten
 from imkpl._typing import FloatArray, IntArray
 from imkpl.tables import Column, Table, as_frame, refuse_dates
 
@@ -155,23 +155,18 @@ def read_named(kernels: Any, X: Any, form: Form) -> Any:
         # Samples are compared whole, or by their length, which is that of all columns.
         used = np.arange(n_features)
     names, given = form.names[used], set(frame.columns)
-    lacking = [name for name in names if name not in given]
+    lacking = [quote(str(name)) for name in names if name not in given]
     if lacking:
-        unknown = [name for name in frame.columns if name not in set(form.names)]
-        others = f" Columns that it does not know: {_list_some(unknown)}." if unknown else ""
+        unknown = [quote(name) for name in frame.columns if name not in set(form.names)]
+        others = f" Columns that it does not know: {list_some(unknown)}." if unknown else ""
         raise ValueError(
-            f"X lacks {_list_some(lacking)}, expected the {len(names)} columns that the model "
+            f"X lacks {list_some(lacking)}, expected the {len(names)} columns that the model "
             f"reads.{others} Correct the names; if it was not measured, add it with missing cells: "
-            f"X[{str(lacking[0])!r}] = float('nan')."
+            f"X[{lacking[0]}] = float('nan')."
         )
     known = replace(form, n_features=len(names), names=names)
     samples = kernels.read(frame.select(names.tolist()).to_native(), known)[0]
     return samples if len(names) == n_features else widen(samples, used, n_features)
-
-
-def _list_some(names: Sequence[Any]) -> str:
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(quote(str(name)) for name in names[:5]) + more
 
 
 def widen(samples: Any, used: IntArray, n_features: int) -> Any:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
+from imkpl._checks import take_fields
 from imkpl._typing import FloatArray, IntArray
 from imkpl.model.predictor import FORBIDDEN, Predictor, find_novelty
 
@@ -28,13 +29,7 @@ class CalibrationSamples:
         """The samples whose class has a prototype left without them."""
         is_own = prototype_classes == self.labels[:, np.newaxis]
         keep = np.any(is_own & (self.similarities > FORBIDDEN), axis=1)
-        return CalibrationSamples(
-            self.similarities[keep],
-            self.resemblances[keep],
-            self.labels[keep],
-            self.sample_weight[keep],
-            None if self.novelty is None else self.novelty[keep],
-        )
+        return CalibrationSamples(**take_fields(self, self.__dataclass_fields__, keep))
 
 
 def leave_out(

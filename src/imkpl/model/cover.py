@@ -75,12 +75,10 @@ def cover(
         sharpness=0.0,
         levels=problem.first_levels(problem.labels[seeds]),
     )
-    return sharpen(problem, state) if problem.settings.has_votes else state
-
-
-def sharpen(problem: Problem, state: State) -> State:
-    """The state with the sharpness at which the first prototypes vote best."""
-    left_out = leave_out(state.prototypes, state.kernel, problem.persons)
+    if not problem.settings.has_votes:
+        return state
+    # The sharpness at which the first prototypes vote best.
+    left_out = leave_out(prototypes, kernel, problem.persons)
     classes = problem.prototype_classes(state)
     samples = CalibrationSamples(left_out, left_out, problem.labels, problem.sample_weight)
     kept = samples.usable(classes)

@@ -175,7 +175,10 @@ class Predictor:
             scores = self.encoder.shares(codes)
         else:
             scores = self.score(compared.resemblances)
-        errors = squared_residuals(codes, compared.similarities, self.encoder.gram)
+        # ||phi(x) - Phi U gamma||^2 of samples of unit norm.
+        explained = 2 * codes.multiply(compared.similarities)
+        explained -= codes.multiply(codes @ self.encoder.gram)
+        errors = np.asarray(np.maximum(0.0, 1.0 - explained.sum(axis=1)))
         return Encoding(codes, scores, errors)
 
     def score(self, resemblances: FloatArray) -> FloatArray:
@@ -239,11 +242,3 @@ def encode_labelled(
         near[rows] = (mixes[:, own] @ kernel[np.ix_(rows, own)].T).T
     linear = -2 * similarities + discrimination * (mixes.sum(axis=1) - near)
     return pursue_batch(gram, linear, sparsity, scale=2.0).x
-
-
-def squared_residuals(
-    codes: sp.csr_array, similarities: FloatArray, gram: FloatArray
-) -> FloatArray:
-    """``||phi(x) - Phi U gamma||^2`` of samples of unit norm."""
-    explained = 2 * codes.multiply(similarities) - codes.multiply(codes @ gram)
-    return np.asarray(np.maximum(0.0, 1.0 - explained.sum(axis=1)))

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from imkpl._checks import take_fields
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels import Kernels
 from imkpl.model.separation import Separation
@@ -49,6 +50,8 @@ class Settings:
         return self.decision == "votes"
 
 
+# The fields of a problem, and of training data, that have an entry per sample; None for some.
+PER_SAMPLE = ("labels", "sample_weight", "multiplicity", "is_eligible", "persons", "values")
 # Ridge on the mean square of the distances of values of prototypes from the means of their bins.
 LEVEL_RIDGE = 1e-3
 # A required kernel has at least this part of an even share: enough to be seen in an explanation.
@@ -174,16 +177,8 @@ class Problem:
 
     def take(self, samples: IntArray) -> Problem:
         """The problem with some of its samples."""
-        return replace(
-            self,
-            kernels=self.kernels.take(samples),
-            labels=self.labels[samples],
-            sample_weight=self.sample_weight[samples],
-            multiplicity=self.multiplicity[samples],
-            is_eligible=None if self.is_eligible is None else self.is_eligible[samples],
-            persons=None if self.persons is None else self.persons[samples],
-            values=None if self.values is None else self.values[samples],
-        )
+        kernels = self.kernels.take(samples)
+        return replace(self, kernels=kernels, **take_fields(self, PER_SAMPLE, samples))
 
     def find_kernels(self, other: Problem) -> IntArray:
         """Where the kernels of another problem, some of these, are among these."""
@@ -198,10 +193,8 @@ class Problem:
         return replace(
             self,
             kernels=self.kernels.select(indices),
-            kernel_indices=self.kernel_indices[indices],
-            widths=self.widths[indices],
             separation_loss=self.separation_loss.select(indices),
-            is_required=None if self.is_required is None else self.is_required[indices],
+            **take_fields(self, ("kernel_indices", "widths", "is_required"), indices),
             likeness=None if self.likeness is None else self.likeness[np.ix_(indices, indices)],
         )
 

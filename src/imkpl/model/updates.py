@@ -256,20 +256,16 @@ def drop_unused(state: State) -> State:
 
 def _choose_rows(is_first: BoolArray, first: sp.csr_array, second: sp.csr_array) -> sp.csr_array:
     """Row i of the first array where `is_first[i]`, else of the second."""
-    keep = sp.dia_array((is_first.astype(float)[None, :], [0]), shape=(is_first.size,) * 2)
-    drop = sp.dia_array(((~is_first).astype(float)[None, :], [0]), shape=(is_first.size,) * 2)
-    chosen = sp.csr_array(keep @ first + drop @ second)
+    places = np.arange(is_first.size) + np.where(is_first, 0, is_first.size)
+    chosen = sp.csr_array(sp.vstack([first, second], format="csr")[places])
     chosen.eliminate_zeros()
     chosen.sort_indices()
     return chosen
 
 
 def _split_rows(matrix: sp.csr_array) -> list[tuple[IntArray, FloatArray]]:
-    ends = matrix.indptr
-    return [
-        (matrix.indices[ends[i] : ends[i + 1]], matrix.data[ends[i] : ends[i + 1]])
-        for i in range(matrix.shape[0])
-    ]
+    parts = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
+    return list(zip(*parts, strict=True))
 
 
 def _join_rows(rows: list[tuple[IntArray, FloatArray]], n_columns: int) -> sp.csr_array:
