@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,6 +25,7 @@ from imkpl.model.predictor import Predictor
 from imkpl.model.votes import ValueVotes
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
     """A model that answers with classes; a subclass says whether kernels are weighed."""
 
@@ -36,43 +37,13 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
         "prevalence": [dict, None],
         "ordered": ["array-like", None],
     }
-    ordered: Any
-    class_weight: Any
-    costs: Any
-    prevalence: Any
 
-    def __init__(
-        self,
-        kernels: Any = "auto",
-        *,
-        sparsity: int | None = None,
-        code_sparsity: int = 20,
-        learning_code_sparsity: int = 1,
-        n_prototypes: int | None = None,
-        n_neighbors: int = 4,
-        discrimination: float = 0.5,
-        separation: float = 100.0,
-        interpretability: float = 1.2,
-        weight_rule: str = "margin",
-        max_kernels: int | None = None,
-        decision: str = "votes",
-        contrast: bool | None = None,
-        solver: str = "auto",
-        n_landmarks: int | None = None,
-        ordered: Any = None,
-        class_weight: Any = None,
-        costs: Any = None,
-        prevalence: Any = None,
-        max_missing: float = 0.5,
-        require: Any = None,
-        exclude: Any = None,
-        max_iter: int = 20,
-        tol: float = 1e-3,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.__dict__.update({name: one for name, one in locals().items() if name != "self"})
+    weight_rule: str = "margin"
+    decision: str = "votes"
+    ordered: Any = None
+    class_weight: Any = None
+    costs: Any = None
+    prevalence: Any = None
 
     @classmethod
     def as_published(

@@ -63,13 +63,6 @@ class IMKPL(BasePrototypeClassifier):
         weights if it is too small for any.
     interpretability : float, default=1.2
         Weight of J_ip (tau): prototypes should be pure and tight.
-    weight_rule : {"margin", "lp", "large_margin"}, default="margin"
-        The separation loss and its regulariser. "margin" is a squared hinge on pairs of neighbours
-        and takes redundancy into account. "lp" is the linear programme as printed in the paper,
-        which keeps a single kernel. "large_margin" is a linear programme with slacks,
-        ``min sum(b) + C / P sum(xi)`` with ``margins b >= 1 - xi`` over P pairs of neighbours,
-        scaled to weights that sum to one: our reading of what gave the published weights, not the
-        text. Both programmes are given all kernels, with unit diagonals.
     max_kernels : int, default=None
         Maximum number of kernels to keep. Kernels that tell the classes apart no better than
         shuffled copies of them are left aside, unless more are asked for than the others are. By
@@ -78,12 +71,6 @@ class IMKPL(BasePrototypeClassifier):
         to 99.5 % where there are few, and never more than 2000, of time series 20. "lp" and
         "large_margin" have no such comparison and ignore the limit; "lp" keeps one kernel, or a few
         with ``decision="votes"``.
-    decision : {"votes", "share"}, default="votes"
-        How a sample is classified. "votes": each prototype votes for its own class, the more the
-        more similar the sample is to it, and prototypes are learned for that decision. "share", the
-        paper's rule: the prototypes of all classes compete in a code, and the class with the
-        largest share of it wins; prototypes are learned to rebuild the samples. Use "share" to
-        compare with the paper.
     contrast : bool, default=None
         Whether a prototype also has a contrast, a mix of samples of other classes that are easily
         taken for its own: likeness to the prototype counts for its class, likeness to the contrast
@@ -99,26 +86,6 @@ class IMKPL(BasePrototypeClassifier):
         Maximum number of landmarks, at least two per class; 4000 by default, or 20 per class where
         there are more than 200 classes. With as many landmarks as distinct samples "landmarks" is
         the same as "exact".
-    ordered : list, default=None
-        The classes from the lowest to the highest, such as ``["low", "mid", "high"]``. Inside they
-        are the values 0, 1, 2 of a regression (:class:`IMKPLRegressor`), and the nearest is the
-        answer: errors by several classes count more. By default the order of a pandas categorical
-        `y` that has one. Without `costs` and `prevalence`.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes while learning. Without `costs`, answers follow them: "balanced"
-        counts errors in a rare class as much as those in a frequent one. Probabilities stay those
-        of the population.
-    costs : dict, default=None
-        How many times as bad it is to miss a class as to miss another, such as ``{"sick": 10}``; 1
-        for those that are not named. The answer is the class with the largest probability times
-        cost; probabilities stay what they are. Read when predicting: ``set_params(costs=...)``
-        changes the answers of a fitted model. For two classes a cost of c is a threshold of
-        ``1 / (1 + c)``. Only with ``decision="votes"``.
-    prevalence : dict, default=None
-        How frequent classes are where the model is used, such as ``{"sick": 0.01}``; others share
-        the rest as they do in training. By default all are as frequent as in training, whatever
-        `class_weight` is. Read when predicting, and only with ``decision="votes"``: probabilities
-        follow, and so do answers.
     max_missing : float, default=0.5
         The largest part of the weight that a new sample may lack to get an answer, from 0 to 1. A
         missing cell says nothing: its kernel is as similar as training samples are on average.
@@ -140,6 +107,39 @@ class IMKPL(BasePrototypeClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed for drawing folds and landmarks; nothing else is random. Without it they are fixed:
         the same data give the same model, in any order of rows and columns.
+    weight_rule : {"margin", "lp", "large_margin"}, default="margin"
+        The separation loss and its regulariser. "margin" is a squared hinge on pairs of neighbours
+        and takes redundancy into account. "lp" is the linear programme as printed in the paper,
+        which keeps a single kernel. "large_margin" is a linear programme with slacks,
+        ``min sum(b) + C / P sum(xi)`` with ``margins b >= 1 - xi`` over P pairs of neighbours,
+        scaled to weights that sum to one: our reading of what gave the published weights, not the
+        text. Both programmes are given all kernels, with unit diagonals.
+    decision : {"votes", "share"}, default="votes"
+        How a sample is classified. "votes": each prototype votes for its own class, the more the
+        more similar the sample is to it, and prototypes are learned for that decision. "share", the
+        paper's rule: the prototypes of all classes compete in a code, and the class with the
+        largest share of it wins; prototypes are learned to rebuild the samples. Use "share" to
+        compare with the paper.
+    ordered : list, default=None
+        The classes from the lowest to the highest, such as ``["low", "mid", "high"]``. Inside they
+        are the values 0, 1, 2 of a regression (:class:`IMKPLRegressor`), and the nearest is the
+        answer: errors by several classes count more. By default the order of a pandas categorical
+        `y` that has one. Without `costs` and `prevalence`.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes while learning. Without `costs`, answers follow them: "balanced"
+        counts errors in a rare class as much as those in a frequent one. Probabilities stay those
+        of the population.
+    costs : dict, default=None
+        How many times as bad it is to miss a class as to miss another, such as ``{"sick": 10}``; 1
+        for those that are not named. The answer is the class with the largest probability times
+        cost; probabilities stay what they are. Read when predicting: ``set_params(costs=...)``
+        changes the answers of a fitted model. For two classes a cost of c is a threshold of
+        ``1 / (1 + c)``. Only with ``decision="votes"``.
+    prevalence : dict, default=None
+        How frequent classes are where the model is used, such as ``{"sick": 0.01}``; others share
+        the rest as they do in training. By default all are as frequent as in training, whatever
+        `class_weight` is. Read when predicting, and only with ``decision="votes"``: probabilities
+        follow, and so do answers.
 
     Attributes
     ----------
