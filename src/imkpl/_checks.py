@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -20,6 +21,17 @@ def require(is_right: Any, problem: str) -> None:
     """Raise a ValueError unless something holds."""
     if not is_right:
         raise ValueError(problem)
+
+
+def import_extra(name: str, extra: str, needs: str, otherwise: str = "") -> Any:
+    """A module that only some need, or a sentence about how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f"{needs} {name.partition('.')[0]}, which is not installed. Install it with "
+            f"pip install 'imkpl[{extra}]'{otherwise}."
+        ) from error
 
 
 def check_nonnegative(values: FloatArray, name: str) -> None:

@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from imkpl import __version__, estimators, kernels
-from imkpl._checks import check_nonnegative, require, shorten
+from imkpl._checks import check_nonnegative, import_extra, require, shorten
 from imkpl._json import to_json
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl._writing import digest, write_file
@@ -630,14 +630,8 @@ def describe(model: Any) -> dict[str, Any]:
 
 def build_graph(found: dict[str, Any]) -> bytes:
     """An ONNX file that predicts as the model that `describe` described; see docs/deployment.md."""
-    try:
-        import onnx
-        from onnx import TensorProto, helper, numpy_helper
-    except ImportError as error:
-        raise ImportError(
-            "ONNX files need onnx, which is not installed. Install it with pip install "
-            "'imkpl[onnx]', or export to .json."
-        ) from error
+    onnx = import_extra("onnx", "onnx", "ONNX files need", ", or export to .json")
+    TensorProto, helper = onnx.TensorProto, onnx.helper
     features, kernels, prototypes = found["features"], found["kernels"], found["prototypes"]
     categories = [feature["column"] for feature in features if feature["kind"] == "category"]
     if categories:
@@ -677,7 +671,7 @@ def build_graph(found: dict[str, Any]) -> bytes:
         for one in inputs:
             names.append(one if isinstance(one, str) else f"constant{len(constants)}")
             if not isinstance(one, str):
-                constants.append(numpy_helper.from_array(np.asarray(one), names[-1]))
+                constants.append(onnx.numpy_helper.from_array(np.asarray(one), names[-1]))
         first = name or f"node{len(nodes)}"
         outputs = [first, *(f"{first}_{place}" for place in range(1, n_outputs))]
         nodes.append(helper.make_node(kind, names, outputs, **more))

@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from imkpl._checks import require
+from imkpl._checks import import_extra, require
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray, IntArray
@@ -90,14 +90,9 @@ def find_worker() -> Any:
 
 def find_client() -> Any:
     """The current client."""
+    distributed = import_extra("distributed", "dask", "A cluster needs")
     try:
-        from distributed import default_client
-
-        return default_client()
-    except ImportError:
-        raise ImportError(
-            "Dask is not installed. Install it with pip install 'imkpl[dask]'."
-        ) from None
+        return distributed.default_client()
     except ValueError:
         raise ValueError(
             "There is no Dask client, expected one that is connected to a cluster. Start one: "

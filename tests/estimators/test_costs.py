@@ -123,7 +123,7 @@ def test_wrong_costs_get_a_sentence_before_anything_is_learned(costs, message):
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         IMKPL(costs=costs).fit(X, y)
-    with pytest.raises(ValueError, match="costs need decision='votes'"):
+    with pytest.raises(ValueError, match="costs: expected decision='votes'"):
         IMKPL(costs={1: 2}, decision="share").fit(X, y)
 
 

@@ -205,7 +205,7 @@ def test_the_order_of_a_categorical_counts(grades, tmp_path):
     assert_array_equal(loaded.predict_proba(X), given.predict_proba(X))
     for parameters, expected in (
         ({"ordered": order[:3]}, "ordered is 'poor', 'fair', 'good', expected each of the classes"),
-        ({"ordered": order, "costs": {"poor": 3}}, "costs need decision='votes'"),
+        ({"ordered": order, "costs": {"poor": 3}}, "costs: expected decision='votes'"),
     ):
         with pytest.raises(ValueError, match=expected):
             IMKPL(**parameters).fit(X, y)

@@ -202,11 +202,7 @@ def describe_accuracy(
     model: Any = None,
     names: Any = None,
 ) -> dict[str, Any]:
-    """Accuracy by how often each row was right, and of a baseline that always says `guess`.
-
-    `chances` are the probabilities of the classes in `names`, by default those of `model`, which
-    has what mistakes cost.
-    """
+    """Accuracy by how often each row was right, beside a baseline that always says `guess`."""
     costs, class_weight = getattr(model, "costs", None), getattr(model, "class_weight", None)
     names = getattr(model, "classes_", None) if names is None else names
     y, units = data.y, find_units(data)
@@ -248,10 +244,7 @@ def _measure_known(chances: Any, names: Any, y: Any, units: Any) -> dict[str, An
 
 
 def say_accuracy(measured: dict[str, Any], start: str = "") -> str:
-    """Accuracy, interval and baseline in a line, and what probabilities are worth in another.
-
-    As in the verdict, classes count alike if the model weighs them so.
-    """
+    """Accuracy, interval and baseline in a line, what probabilities are worth in another."""
     if "r2" in measured:
         return f"{start}R² {measured['r2']:.2f}, off by {measured['mean_error']:.4g} on average."
     is_balanced = (measured.get("weighed") or {}).get("how") == ALIKE

@@ -55,7 +55,7 @@ from imkpl.model.alternate import alternate
 from imkpl.model.cover import cover
 from imkpl.model.evidence import Evidence, collect_evidence
 from imkpl.model.kernel_choice import prepare_choice, widen
-from imkpl.model.predictor import Compared, Encoding, Predictor
+from imkpl.model.predictor import Compared, Predictor
 from imkpl.model.problem import Settings
 from imkpl.model.size import choose_size, find_residuals, prefer_located
 from imkpl.model.updates import update_codes, update_prototypes, update_weights
@@ -246,7 +246,7 @@ class BasePrototypeModel(
             1 minus the similarity to the nearest training sample in the model; 1 if a number that
             the model reads is outside of those in training by three quarters of their range.
         """
-        return self._compare(X).novelty
+        return self._ask("compare", X).novelty  # type: ignore[no-any-return]
 
     @by_partition
     def transform(self, X: Any) -> Any:
@@ -264,7 +264,7 @@ class BasePrototypeModel(
         CSR array of shape (n_samples, n_prototypes)
             Non-negative codes; a data frame where `set_output` asked for one.
         """
-        codes = self._encode(X).codes
+        codes = self._ask("encode", X).codes
         return codes.toarray() if wants_data_frame(self) else codes
 
     @by_partition
@@ -281,7 +281,7 @@ class BasePrototypeModel(
         array of shape (n_samples,)
             ``||phi(x) - Phi U gamma||^2``, between 0 and 1.
         """
-        return self._encode(X).errors
+        return self._ask("encode", X).errors  # type: ignore[no-any-return]
 
     def explain(self, X: Any, *, render: Callable[[Any], Any] | None = None) -> Explanation:
         """Why the samples are classified as they are.
@@ -518,23 +518,17 @@ class BasePrototypeModel(
         tags.input_tags.sparse = reads in ("columns", "words")
         return tags
 
-    def _encode(self, X: Any) -> Encoding:
-        """Codes, class scores and errors of samples."""
+    def _ask(self, method: str, X: Any) -> Any:
+        """What a method of the predictor says of samples."""
         samples = self.read_new(X)
         with limited_threads(self.n_jobs):
-            return self._predictor.encode(samples)  # type: ignore[no-any-return]
+            return getattr(self._predictor, method)(samples)
 
-    def _compare(self, X: Any) -> Compared:
-        """Inner products of samples with prototypes, and their novelty."""
-        samples = self.read_new(X)
-        with limited_threads(self.n_jobs):
-            return self._predictor.compare(samples)  # type: ignore[no-any-return]
-
-    def _decide(self, X: Any) -> FloatArray:
+    def _decide(self, X: Any, predictor: Predictor) -> FloatArray:
         """Class scores, or values in a column; NaN for samples that get no answer."""
         samples = self.read_new(X)
         with limited_threads(self.n_jobs):
-            return self._blank_refused(samples, self._decider.decide(samples))
+            return self._blank_refused(samples, predictor.decide(samples))
 
     def _blank_refused(self, samples: Any, scores: FloatArray) -> FloatArray:
         """Scores, NaN for samples that lack too much of what the model reads; a warning says so."""

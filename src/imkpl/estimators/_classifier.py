@@ -11,7 +11,6 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 
-from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeModel
 from imkpl.estimators._compat import StrOptions
@@ -138,7 +137,7 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
             Class labels; an array of objects, with None for abstentions, if there are any or with
             ``reject=True``.
         """
-        scores = self._decide(X)
+        scores = self._decide(X, self._decider)
         labels, is_refused = self.classes_[np.argmax(scores, axis=1)], np.isnan(scores[:, 0])
         if reject:
             is_refused |= self.novelty(X) > self.novelty_threshold_
@@ -189,10 +188,7 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
         array of shape (n_samples, n_classes)
             Rows sum to one, columns are ordered as `classes_`; NaN for samples that get no answer.
         """
-        samples = self.read_new(X)
-        with limited_threads(self.n_jobs):
-            scores = self._blank_refused(samples, self._predictor.decide(samples))
-        return self._find_chances(scores)
+        return self._find_chances(self._decide(X, self._predictor))
 
     @by_partition
     def decision_function(self, X: Any) -> FloatArray:
@@ -211,7 +207,7 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
         array of shape (n_samples, n_classes), or (n_samples,) for two classes
             Scores; for two classes the second's minus the first's.
         """
-        scores = self._decide(X)
+        scores = self._decide(X, self._decider)
         return np.asarray(scores[:, 1] - scores[:, 0]) if self.classes_.size == 2 else scores
 
     def _find_reasons(self, evidence: Evidence) -> tuple[type[Explanation], dict[str, Any]]:

@@ -430,22 +430,29 @@ def read_eligible(eligible: Any, n_samples: int) -> BoolArray:
     return flags.copy()
 
 
+def check_named(name: str, given: Any, classes: Any, decision: str) -> list[Any]:
+    """The classes, unless `given` names others, or does not go with the decision."""
+    labels: list[Any] = classes.tolist()
+    require(
+        decision == "votes",
+        f"{name}: expected decision='votes', but it is {decision!r}. Leave out one of the two.",
+    )
+    for label in given:
+        require(
+            label in labels,
+            f"{name} names the class {quote(label)}, expected some of the classes "
+            f"{', '.join(quote(one) for one in labels[:10])}. Correct the name.",
+        )
+    return labels
+
+
 def read_costs(costs: Any, classes: Any, decision: str) -> FloatArray:
     """The logarithm of what it costs to miss every class, the cheapest being 0."""
     found = np.zeros(classes.size)
     if costs is None:
         return found
-    require(
-        decision == "votes",
-        f"costs need decision='votes', but it is {decision!r}. Leave out one of the two.",
-    )
-    labels = classes.tolist()
+    labels = check_named("costs", costs, classes, decision)
     for label, cost in costs.items():
-        require(
-            label in labels,
-            f"costs names the class {quote(label)}, expected some of the classes "
-            f"{', '.join(quote(one) for one in labels[:10])}. Correct the name.",
-        )
         is_number = isinstance(cost, Number) and not isinstance(cost, bool)
         require(
             is_number and 0 < cost < np.inf,
@@ -460,17 +467,7 @@ def read_prevalence(prevalence: Any, prior: FloatArray, classes: Any, decision: 
     """How frequent every class is in use; those not named share the rest as they do in training."""
     if prevalence is None:
         return prior
-    require(
-        decision == "votes",
-        f"prevalence needs decision='votes', but it is {decision!r}. Leave out one of the two.",
-    )
-    labels, found = classes.tolist(), prior.copy()
-    for label in prevalence:
-        require(
-            label in labels,
-            f"prevalence names the class {quote(label)}, expected some of the classes "
-            f"{', '.join(quote(one) for one in labels[:10])}. Correct the name.",
-        )
+    labels, found = check_named("prevalence", prevalence, classes, decision), prior.copy()
     shares = [prevalence.get(label) for label in labels]
     named = np.array([share is not None for share in shares])
     given = [share for share in shares if share is not None]

@@ -226,11 +226,7 @@ def build_card(one: Explanation, comparison: Comparison) -> CaseCard:
 def choose_rows(
     adds: FloatArray, is_needed: BoolArray, lead: float, rest: Sequence[float]
 ) -> list[int]:
-    """The fewest features, largest first, that leave little of the lead to the others together.
-
-    That is less than a tenth, and less than the largest row. Those shown speak for the class for
-    which all features together do. Some are needed anyway, and the largest always is.
-    """
+    """The fewest features, largest first, that leave less than a tenth of the lead to others."""
     order = np.argsort(-np.abs(adds), kind="stable")
     is_needed = is_needed | (np.arange(adds.size) == order[0])
     order = order[np.argsort(~is_needed[order], kind="stable")]
@@ -394,11 +390,7 @@ def _write_notes(
 
 
 class Comparison:
-    """What the cards of a model share: features as columns, and values to change to.
-
-    Kernels that read the same column are one feature. Kernels that read more than one value are
-    a feature each, without values.
-    """
+    """What cards share: kernels that read one column are one feature, others a feature each."""
 
     def __init__(self, explanation: Explanation) -> None:
         self.predictor, self.units = explanation.evidence.predictor, explanation.units

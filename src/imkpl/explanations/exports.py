@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from imkpl._checks import import_extra
 from imkpl._json import to_json
 from imkpl._typing import FloatArray
 from imkpl.tables import MISSING_TEXTS
@@ -179,13 +180,8 @@ def find_bonuses(explanation: Explanation) -> FloatArray:
 
 def build_shap(explanation: Explanation) -> Any:
     """The contributions of the features as a `shap.Explanation`."""
-    try:
-        import shap
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "to_shap() needs shap, which is not installed. Install it with pip install "
-            "'imkpl[shap]'; to_frame('features') gives the same numbers without it."
-        ) from error
+    otherwise = "; to_frame('features') gives the same numbers without it"
+    shap = import_extra("shap", "shap", "to_shap() needs", otherwise)
     cells = [explanation.cells(row) for row in range(len(explanation))]
     is_numeric = all(row is not None and all(isinstance(v, float) for v in row) for row in cells)
     parts = explanation.feature_contributions()

@@ -112,10 +112,7 @@ def has_values(card: CaseCard) -> bool:
 
 
 def list_rows(card: CaseCard) -> Iterator[tuple[str, list[str], str | None, float]]:
-    """What adds to the lead: its name, its three cells, a remark on the first, and how much.
-
-    A terminal, a notebook and the page show these rows.
-    """
+    """What adds to the lead: its name, its three cells, a remark on the first, and how much."""
     for one in card.features:
         cells = [show_cell(one["value"])] if has_values(card) else [""]
         for side in ("supporting", "opposing"):

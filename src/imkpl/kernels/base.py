@@ -557,11 +557,11 @@ def inside(name: str, field: str = "kernels") -> Any:
     return property(attrgetter(f"{field}.{name}"))
 
 
-def rewrap(name: str) -> Any:
-    """A method of the kernels inside, with the same around the kernels that it returns."""
+def passed_to(method: str, name: str) -> Any:
+    """A method of the kernels inside, whose result goes through a method of those around."""
 
-    def call_inside(self: WrappedKernels, *arguments: Any, **options: Any) -> Kernels:
-        return self.around(getattr(self.kernels, name)(*arguments, **options))
+    def call_inside(self: WrappedKernels, *arguments: Any, **options: Any) -> Any:
+        return getattr(self, method)(getattr(self.kernels, name)(*arguments, **options))
 
     return call_inside
 
@@ -601,18 +601,18 @@ class WrappedKernels(Kernels):
     sample = inside("sample")
     check = inside("check")
 
-    take = rewrap("take")
-    between = rewrap("between")
-    cross = rewrap("cross")
-    moved_to = rewrap("moved_to")
-    with_mixes = rewrap("with_mixes")
-    narrowed = rewrap("narrowed")
-    rounded = rewrap("rounded")
-    tabulated = rewrap("tabulated")
-    local = rewrap("local")
-    in_single_precision = rewrap("in_single_precision")
-    stretched = rewrap("stretched")
-    expecting = rewrap("expecting")
+    take = passed_to("around", "take")
+    between = passed_to("around", "between")
+    cross = passed_to("around", "cross")
+    moved_to = passed_to("around", "moved_to")
+    with_mixes = passed_to("around", "with_mixes")
+    narrowed = passed_to("around", "narrowed")
+    rounded = passed_to("around", "rounded")
+    tabulated = passed_to("around", "tabulated")
+    local = passed_to("around", "local")
+    in_single_precision = passed_to("around", "in_single_precision")
+    stretched = passed_to("around", "stretched")
+    expecting = passed_to("around", "expecting")
 
     def around(self, kernels: Kernels) -> Self:
         """The same around other kernels."""

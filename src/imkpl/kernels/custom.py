@@ -334,10 +334,7 @@ def _as_sequence(X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StackKernels(SampleKernels):
-    """Kernels of a stack: a sample is a row of it, its similarities to all training samples.
-
-    `samples` is the stack, None where only new samples are compared; `others` are columns of it.
-    """
+    """Kernels of a stack, of which a sample is a row: its similarities to all training samples."""
 
     places: IntArray  # the row of the stack of each sample, of training samples also the column
     kernels: IntArray  # which kernels of the stack are used

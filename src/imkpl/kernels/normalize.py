@@ -21,6 +21,7 @@ from imkpl.kernels.base import (
     check_pairs,
     check_sample_weight,
     inside,
+    passed_to,
 )
 from imkpl.kernels.forms import Form
 
@@ -156,15 +157,6 @@ class GappedKernels(WrappedKernels):
         return replace(self, kernels=self.kernels.select(chosen), expected=self.expected[:, chosen])
 
 
-def gathered(name: str) -> Any:
-    """A method of the kernels inside, its products gathered."""
-
-    def call_inside(self: LinearKernels, *arguments: Any, **options: Any) -> FloatArray:
-        return self.gather(getattr(self.kernels, name)(*arguments, **options))
-
-    return call_inside
-
-
 class LinearKernels(WrappedKernels):
     """Linear combinations of other kernels."""
 
@@ -176,10 +168,10 @@ class LinearKernels(WrappedKernels):
     def gather(self, products: FloatArray) -> FloatArray:
         """Products with the kernels inside as products with these: the adjoint of `spread`."""
 
-    contract = gathered("contract")
-    contract_rows = gathered("contract_rows")
-    contract_pairs = gathered("contract_pairs")
-    mean_diagonal = gathered("mean_diagonal")
+    contract = passed_to("gather", "contract")
+    contract_rows = passed_to("gather", "contract_rows")
+    contract_pairs = passed_to("gather", "contract_pairs")
+    mean_diagonal = passed_to("gather", "mean_diagonal")
 
     def combine(self, weights: ArrayLike) -> FloatArray:
         return self.kernels.combine(self.spread(self.check_weights(weights)))

@@ -449,21 +449,12 @@ def in_widths(
 
 
 class Grid(NamedTuple):
-    """A trapezoidal rule and the window of it that a sample keeps.
+    """A trapezoidal rule for ``exp(-(u - v)**2)``, and the window of it that a sample keeps.
 
-    Few pairs of samples that share a row are merged and summed exactly. Many are summed by factors
-    of the kernels, ``K = Z Z'`` up to a tolerance. For u and v in units of the kernel's width,
-
-    ``exp(-(u - v)**2) = sqrt(4 / pi) * integral of exp(-2 (u - t)**2) exp(-2 (v - t)**2) dt``,
-
-    and the trapezoidal rule on the grid ``t = j h`` turns the integral into an inner product. By
-    Poisson's summation formula the rule is wrong by the factor ``1 + 2 exp(-pi**2 / (4 h**2))`` at
-    most (plus terms far smaller). A sample keeps only the n grid points nearest to it; those left
-    out are more than ``n h / 2`` away and carry ``sqrt(2) exp(-(n h)**2 / 2)`` at most, from either
-    side. Both errors are alike for ``h**2 = pi / (sqrt(2) n)``, and then
-    ``|K - Z Z'| <= (2 + sqrt(8)) exp(-pi n / sqrt(8))`` for every entry.
-
-    Nothing depends on the range of the data: a sample far from all others has a window of its own.
+    ``sqrt(4 / pi) * integral of exp(-2 (u - t)**2) exp(-2 (v - t)**2) dt`` on the grid ``t = j h``
+    is an inner product, wrong by the factor ``1 + 2 exp(-pi**2 / (4 h**2))`` at most, by Poisson's
+    formula. Points beyond the n nearest carry ``sqrt(2) exp(-(n h)**2 / 2)`` at most. Both errors
+    are alike for ``h**2 = pi / (sqrt(2) n)``: ``|K - Z Z'| <= (2 + sqrt(8)) exp(-pi n / sqrt(8))``.
     """
 
     n_points: int  # the grid points nearest to a sample that its window contains at least; even

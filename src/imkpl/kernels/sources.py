@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from imkpl._checks import import_extra
 from imkpl._typing import FloatArray, IntArray
 from imkpl.kernels.forms import (
     Groups,
@@ -202,13 +203,7 @@ class ParquetColumns(ColumnSource):
     """
 
     def __init__(self, path: Any, columns: Any = None) -> None:
-        try:
-            from pyarrow import parquet
-        except ImportError as error:
-            raise ModuleNotFoundError(
-                "Parquet files are read by pyarrow, which is not installed. Install it with "
-                "pip install 'imkpl[parquet]'."
-            ) from error
+        parquet = import_extra("pyarrow.parquet", "parquet", "Parquet files are read by")
         self.path = pathlib.Path(path)
         self._file = parquet.ParquetFile(self.path)
         stored = self._file.schema_arrow.names

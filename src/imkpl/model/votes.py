@@ -137,11 +137,7 @@ def _sum_sides(logs: FloatArray, sides: IntArray) -> FloatArray:
 
 
 def sum_votes(logs: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Class probabilities, logarithms of the classes' votes, and each vote's share of its class.
-
-    Prototypes are sorted by class, and every class has one. All arrays have a row per sample; they
-    are computed, and faster given, as the transpose of arrays with a row per prototype or class.
-    """
+    """Class probabilities, logarithms of the classes' votes, and each vote's share of its class."""
     rows, starts = logs.T, np.searchsorted(classes, np.arange(classes[-1] + 1))
     largest = np.maximum.reduceat(rows, starts, axis=0)
     votes = np.exp(rows - largest[classes])

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+from imkpl._checks import import_extra
 from imkpl._typing import FloatArray, IntArray
 from imkpl.estimators import IMKPL, ISKPL
 from imkpl.explanations.explanation import list_parts
@@ -138,14 +139,8 @@ def name_in_plot(name: Any, longest: int = LONGEST_NAME) -> str:
 
 def require_pyplot(who: str) -> Any:
     """The module pyplot, or a sentence about how to install it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            f"{who} draws with matplotlib, which is not installed. Install it with pip install "
-            "'imkpl[plots]'; compute() of the display gives the numbers without it."
-        ) from error
-    return plt
+    otherwise = "; compute() of the display gives the numbers without it"
+    return import_extra("matplotlib.pyplot", "plots", f"{who} draws with", otherwise)
 
 
 def check_model(estimator: Any, who: str) -> None:

@@ -20,6 +20,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
+from imkpl._checks import import_extra
 from imkpl._writing import check_target, write_file
 from imkpl.explanations.show import show_cell
 from imkpl.measures import say_chances
@@ -253,17 +254,12 @@ def _write_interval(interval: list[float] | None) -> str:
 
 def make_environment(*, autoescape: bool) -> Any:
     """What renders the templates of this package."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise ModuleNotFoundError(
-            "A report page needs jinja2, which is not installed. Install it with pip install "
-            "'imkpl[report]'; a path that ends in .json gets the numbers of a report without it."
-        ) from error
-    environment = Environment(
-        loader=PackageLoader("imkpl.report"),
+    otherwise = "; a path that ends in .json gets the numbers of a report without it"
+    jinja2 = import_extra("jinja2", "report", "A report page needs", otherwise)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("imkpl.report"),
         autoescape=autoescape,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )

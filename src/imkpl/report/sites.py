@@ -113,11 +113,7 @@ def _read_sites(sites: Any, n_labels: int, n_train: int) -> Any:
 def leave_out(
     ask: Ask, y: Any, sites: Any, units: IntArray, *, persons: Any = None, right: Any = None
 ) -> list[dict[str, Any]]:
-    """How models of all other sites do at each of the largest, beside models of all sites.
-
-    `units` are independent of each other, `persons` are never on both sides, and `right` says how
-    often each row is answered correctly by models of all sites, NaN where that is unknown.
-    """
+    """How models of all other sites do at each of the largest, beside models of all sites."""
     sizes = Counter(sites.tolist())
     order = sorted(sizes, key=lambda one: (-sizes[one], one))[:MOST_SITES]
     found = []

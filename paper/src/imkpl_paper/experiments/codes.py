@@ -29,7 +29,7 @@ def discrimination_by_length(
 
 def measure_short_codes(model: Any, X: Any, y: Any) -> dict[str, float]:
     """DR of a fitted model of ours by the length of codes."""
-    gram, similarities = model._predictor.encoder.gram, model._compare(X).similarities
+    gram, similarities = model._predictor.encoder.gram, model._ask("compare", X).similarities
     return discrimination_by_length(
         gram, similarities, y, model.prototype_classes_, model.code_sparsity
     )
