@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from imkpl import IMKPL, IMKPLRegressor
-from shared import PEER, ROOT, add_row, fingerprint, read_rows, timed
+from shared import PEER, ROOT, add_row, as_table, fingerprint, read_rows, timed, write_page
 
 ROWS, PAGE = ROOT / "results" / "regression.csv", ROOT / "docs" / "regression.md"
 FIELDS = ["table", "method", "split", "fingerprint", "seconds", "values"]
@@ -225,7 +225,55 @@ def run(tables: list[str], methods: list[str], splits: range) -> None:
                     print(table, one, split, f"{seconds:.1f} s", found, flush=True)
 
 
+def mean_of(rows: list[dict[str, Any]], key: str, digits: int = 3) -> str:
+    """The mean of a value over splits."""
+    found = [row[key] for row in rows if row.get(key) is not None]
+    return f"{np.mean(found):.{digits}f}" if found else ""
+
+
+def write_tables() -> str:
+    """The tables of the page."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in read_rows(ROWS):
+        found.setdefault((row["table"], row["method"]), []).append(json.loads(row["values"]))
+    ours = "IMKPLRegressor"
+    known = [table for table in TABLES if (table, ours) in found]
+    names = ["r2", "kept", "noise", "prototypes", "coverage", "named"]
+    digits = [3, 1, 1, 1, 3, 2]
+    rows = []
+    for table in [*known, *(table for table in WIDE if (table, ours) in found)]:
+        own = found[table, ours]
+        cells = [mean_of(own, name, digit) for name, digit in zip(names, digits, strict=True)]
+        beside = [mean_of(found.get((table, peer), []), "r2") for peer in PEERS]
+        rows.append([table, str(len(own)), *cells, *beside])
+    means = ["**mean of the tables above**", ""]
+    columns = list(zip(*rows[: len(known)], strict=True))[2:]
+    for column, digit in zip(columns, [*digits, *[3] * len(PEERS)], strict=True):
+        cells = [float(cell) for cell in column if cell]
+        is_whole = len(cells) == len(known) or column is columns[2]
+        means.append(f"**{np.mean(cells):.{digit}f}**" if cells and is_whole else "")
+    rows.insert(len(known), means)
+    head = ["table", "splits", "R²", "features kept", "of 10 noise", "prototypes"]
+    head += ["in the 90 % interval", "named moves most", *PEERS]
+    text = as_table(head, rows)
+    rows = [
+        [table, method, str(len(own)), *(mean_of(own, key) for key in ("mae", "accuracy"))]
+        for table in ORDERED
+        for method in ("ordered", "classes", *PEERS)
+        if (own := found.get((table, method)))
+    ]
+    head = ["table", "method", "splits", "mean absolute error", "accuracy"]
+    gap = max(row.get("gap", 0.0) for own in found.values() for row in own)
+    return (
+        f"{text}\n\nOf wide tables, noise is counted among all columns but six. Contributions add "
+        f'up to the estimates within {gap:.0e}. "Named moves most": the share of cases in which '
+        "the prototype that is named on a side is the one without which the estimate would move most."
+        f"\n\n## Classes in an order\n\n{as_table(head, rows)}"
+    )
+
+
 def main() -> None:
+    global ROWS
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     known = [*TABLES, *WIDE, *ORDERED]
     parser.add_argument("--tables", nargs="*", default=known, choices=known)
@@ -235,12 +283,13 @@ def main() -> None:
     parser.add_argument("--rows", type=pathlib.Path, default=ROWS)
     parser.add_argument("--write", action="store_true", help="write docs/regression.md")
     arguments = parser.parse_args()
-    globals()["ROWS"] = arguments.rows
-    run(
-        arguments.tables,
-        arguments.methods,
-        range(arguments.first, arguments.first + arguments.splits),
-    )
+    ROWS = arguments.rows
+    splits = range(arguments.first, arguments.first + arguments.splits)
+    run(arguments.tables, arguments.methods, splits)
+    page = write_tables()
+    print(page)
+    if arguments.write:
+        write_page(PAGE, "Values", "<!-- tables -->", page)
 
 
 if __name__ == "__main__":
