@@ -267,7 +267,7 @@ def write_tables() -> str:
     return (
         f"{text}\n\nOf wide tables, noise is counted among all columns but six. Contributions add "
         f'up to the estimates within {gap:.0e}. "Named moves most": the share of cases in which '
-        "the prototype that is named on a side is the one without which the estimate would move most."
+        "the prototype named on a side is the one without which the estimate would move most."
         f"\n\n## Classes in an order\n\n{as_table(head, rows)}"
     )
 
