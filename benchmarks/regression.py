@@ -264,12 +264,12 @@ def write_tables() -> str:
     ]
     head = ["table", "method", "splits", "mean absolute error", "accuracy"]
     gap = max(row.get("gap", 0.0) for own in found.values() for row in own)
-    return (
-        f"{text}\n\nOf wide tables, noise is counted among all columns but six. Contributions add "
-        f'up to the estimates within {gap:.0e}. "Named moves most": the share of cases in which '
-        "the prototype named on a side is the one without which the estimate would move most."
-        f"\n\n## Classes in an order\n\n{as_table(head, rows)}"
+    notes = (
+        "Of wide tables, noise is counted among all columns but six. Contributions add up to the "
+        f'estimates within {gap:.0e}. "Named moves most": the share of cases in which the estimate '
+        "would move most without the prototype that is named on its side."
     )
+    return f"{text}\n\n{notes}\n\n## Classes in an order\n\n{as_table(head, rows)}"
 
 
 def main() -> None:
