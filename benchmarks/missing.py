@@ -115,7 +115,8 @@ def main() -> None:
         shown[shares] = 100 * shown[shares]
         gap = found["left out"] - found["imputed"]
         error = 100 * gap.groupby(found["missing"]).sem()
-        print(f"{name}\n", shown.round(1).assign(**{"error of left out - imputed": error.round(1)}))
+        shown["error of left out - imputed"] = error
+        print(name, shown.round(1).to_string(), sep="\n")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import train_test_split
@@ -400,3 +401,33 @@ def test_a_length_that_is_none_is_refused(rng, length):
         resample(some_series(rng), length)
     with pytest.raises(ValueError, match="Series 1 has no time steps"):
         resample(SeriesSet(np.array([[1.0, 5.0]]), np.array([0, 2, 2])), 3)
+
+
+def test_a_frame_of_steps_becomes_series():
+    log = pd.DataFrame({"t": [1, 0, 0, 2, 1], "trial": list("abaab"), "x": [1.0, 5, 0, 2, 6]})
+    log["y"] = -log["x"]
+    expected = [[[0.0, 1, 2], [0, -1, -2]], [[5.0, 6], [-5, -6]]]
+    found = read_series(log, series="trial", time="t")
+    assert found == SeriesSet.from_list(expected, ["x", "y"])
+    assert read_series(pl.from_pandas(log), series="trial", time="t") == found
+    in_order = read_series(log.drop(columns="t"), series="trial")
+    assert in_order[0][0].tolist() == [1.0, 0.0, 2.0]
+    with pytest.raises(ValueError, match="X has no column 'when', expected a frame with a row per"):
+        read_series(log, series="trial", time="when")
+
+
+def test_channels_of_arrays_get_names(rng):
+    found = read_series(rng.standard_normal((3, 2, 9)), channel_names=["x", "y"])
+    assert found.channel_names == ("x", "y")
+    with pytest.raises(ValueError, match="3 channel names for 2 channels"):
+        read_series(found, channel_names=list("xyz"))
+
+
+def test_time_on_the_second_axis_is_suspected(rng):
+    walks = rng.standard_normal((5, 60, 3)).cumsum(axis=1)
+    for wrong in (walks, walks[:, :, :1]):
+        with pytest.warns(UserWarning, match=r"60 channels of \d steps each.*transpose\(0, 2, 1\)"):
+            read_series(wrong)
+        # Right, and many channels of few steps that are not smooth along the channels.
+        read_series(wrong.transpose(0, 2, 1))
+    read_series(rng.standard_normal((5, 60, 3)).cumsum(axis=2))

@@ -15,6 +15,7 @@ __all__ = [
     "ISKPL",
     "IMKPLRegressor",
     "__version__",
+    "annotate",
     "explain",
     "export",
     "load",

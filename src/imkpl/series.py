@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SeriesSet", "align", "read_series", "resample"]
 
+# Series that are looked at to find out which axis is time, and how much smoother that one is.
+LOOKED_AT, SMOOTH = 50, 0.2
 FORMS = (
     "an array (n_series, n_channels, n_steps), a list of arrays (n_channels, length), a SeriesSet, "
     "or a pandas frame with the index levels series and time"
@@ -200,12 +204,18 @@ def _as_floats(values: ArrayLike) -> FloatArray:
     return np.ascontiguousarray(array, dtype=kind)
 
 
-def read_series(X: Any) -> SeriesSet:
+def read_series(
+    X: Any,
+    *,
+    series: str | None = None,
+    time: str | None = None,
+    channel_names: Sequence[str] | None = None,
+) -> SeriesSet:
     """Read series into a :class:`SeriesSet`; a set is checked and returned unchanged.
 
     Time steps at the end of a series at which all channels are NaN do not belong to it; other NaN
     are missing values. The order of the axes is never guessed from the values, but one that cannot
-    be right raises an error.
+    be right raises an error, and one that is likely to be wrong a warning.
 
     Parameters
     ----------
@@ -213,7 +223,13 @@ def read_series(X: Any) -> SeriesSet:
         An array of shape (n_series, n_channels, n_steps), with NaN after the end of shorter series;
         a list, or an array of objects, of arrays of shape (n_channels, length); or a pandas frame
         with the two index levels series and time and one column per channel, whose rows are sorted
-        by time, gaps between times being ignored.
+        by time, gaps between times being ignored. With `series`, any frame with a row per step.
+    series, time : str, optional
+        Of a frame, the columns that say which series each row is a step of, and when. Series are in
+        the order of their first rows, and steps in that of `time`, else of their rows. All other
+        columns are channels.
+    channel_names : sequence of str, optional
+        One name per channel, in the place of those that X has.
 
     Returns
     -------
@@ -224,23 +240,48 @@ def read_series(X: Any) -> SeriesSet:
     --------
     >>> read_series(np.zeros((5, 3, 20)))
     SeriesSet(5 series of 3 channels, length 20, float64)
+    >>> import pandas as pd
+    >>> log = pd.DataFrame({"trial": [1, 1, 2], "t": [0, 1, 0], "speed": [0.5, 0.7, 2.0]})
+    >>> read_series(log, series="trial", time="t")
+    SeriesSet(2 series of 1 channels, length 1 to 2, float64)
     >>> read_series([np.zeros((3, 20)), np.zeros((3, 15))])
     SeriesSet(2 series of 3 channels, length 15 to 20, float64)
     """
+    if series is not None:
+        X = _index_steps(X, series, time)
     if isinstance(X, SeriesSet):
-        series = X
+        found = X
     elif hasattr(X, "columns") and hasattr(X, "index"):
-        series = _read_frame(X)
+        found = _read_frame(X)
     elif isinstance(X, list | tuple) or (np.ndim(X) == 1 and X.dtype == object):
-        series = _read_list(X)
+        found = _read_list(X)
     elif hasattr(X, "__array__"):
-        series = _read_array(_as_numbers(X, "X"))
+        found = _read_array(_as_numbers(X, "X"))
     else:
         raise TypeError(
             f"X is of type {type(X).__name__}, expected {FORMS}. Collect series in a list."
         )
-    _check_values(series)
-    return series
+    if channel_names is not None:
+        found = replace(found, channel_names=tuple(channel_names))
+    _check_values(found)
+    return found
+
+
+def _index_steps(X: Any, series: str, time: str | None) -> Any:
+    """A frame of steps in the form of pandas: rows by series and time."""
+    frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = frame if hasattr(frame, "to_pandas") else None
+    wanted = [series] if time is None else [series, time]
+    lacking = [] if frame is None else [name for name in wanted if name not in frame.columns]
+    if frame is None or lacking:
+        what = f"no column {quote(lacking[0])}" if lacking else f"the type {type(X).__name__}"
+        raise ValueError(
+            f"X has {what}, expected a frame with a row per time step and the columns that series= "
+            "and time= name. Correct the names."
+        )
+    steps = frame.to_pandas().reset_index(drop=True)
+    when = steps.index if time is None else steps[time]
+    return steps.drop(columns=wanted).set_index([steps[series], when])
 
 
 def _read_array(array: FloatArray) -> SeriesSet:
@@ -250,9 +291,26 @@ def _read_array(array: FloatArray) -> SeriesSet:
             f"X has shape {array.shape}, expected {FORMS}. Use X[:, None, :] for series of one "
             "channel, X[None] for a single series."
         )
+    _warn_of_axes(array)
     lengths = _count_steps(np.any(~np.isnan(array), axis=1))
     is_inside = np.arange(array.shape[2]) < lengths[:, None]
     return SeriesSet(np.moveaxis(array, 1, 0)[:, is_inside], _add_up(lengths))
+
+
+def _warn_of_axes(array: FloatArray) -> None:
+    """Warn if the second axis is longer than the third, and much smoother, as time is."""
+    _, n_channels, n_steps = array.shape
+    some = array[:LOOKED_AT].astype(np.float64)
+    if n_channels <= n_steps or some.size == 0 or not np.isfinite(some).all():
+        return
+    roughness = [np.mean(np.diff(some, axis=axis) ** 2) for axis in (1, 2) if some.shape[axis] > 1]
+    if n_steps == 1 or roughness[0] < SMOOTH * roughness[1]:
+        warnings.warn(
+            f"X has shape {array.shape}, which is read as {n_channels} channels of {n_steps} steps "
+            "each, but values look like those of more steps than channels. If it is (n_series, "
+            "n_steps, n_channels), pass X.transpose(0, 2, 1).",
+            stacklevel=4,
+        )
 
 
 def _read_list(X: Any, names: Sequence[str] | None = None) -> SeriesSet:

@@ -55,6 +55,8 @@ class Column:
         The categories for which the numbers 0, 1, ... stand; None for a column of numbers.
     is_whole : bool
         Whether to show the numbers as integers.
+    is_ordered : bool
+        Whether the categories have an order, in which they are compared.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Column:
     name: str
     categories: tuple[Hashable, ...] | None = None
     is_whole: bool = False
+    is_ordered: bool = False
 
     def show(self, value: float) -> Cell:
         """The cell for which a number stands, as a Python object; None for NaN, a missing cell."""
@@ -302,6 +305,12 @@ def _read_series(series: nw.Series[Any], name: str) -> tuple[FloatArray, Column]
     if dtype.is_numeric():
         values = series.cast(nw.Float64()).to_numpy()
         return np.asarray(values, dtype=np.float64), Column(name, is_whole=dtype.is_integer())
+    kind = getattr(nw.to_native(series), "dtype", None)
+    if getattr(kind, "ordered", False):
+        categories = tuple(_as_python(one, name) for one in kind.categories.tolist())  # type: ignore[union-attr]
+        places: dict[Any, float] = {one: place for place, one in enumerate(categories)}
+        cells = [np.nan if is_missing(c) else places[_as_python(c, name)] for c in series.to_list()]
+        return np.array(cells, dtype=np.float64), Column(name, categories, is_ordered=True)
     may_be_numbers = not isinstance(dtype, nw.Categorical | nw.Enum)
     return _read_cells(series.to_list(), name, may_be_numbers=may_be_numbers)
 

@@ -201,3 +201,24 @@ def test_text_and_numbers_do_not_take_each_others_place(train, new, sentence):
 def test_a_column_of_missing_cells_is_no_column_of_numbers():
     kernels = PerColumn().on([["1"], ["2"], [None]])
     assert_allclose(evaluate(kernels, 0, [[None]]), [[0, 0, 1]], atol=1e-200)
+
+
+def test_ordered_categories_are_compared_by_their_steps():
+    steps = ["low", "medium", "high", "extreme"]
+    cells = ["low", "high", "medium", "low", None]
+    X = pd.DataFrame({"pain": pd.Categorical(cells, steps, ordered=True)})
+    kernels = PerColumn().on(X)
+    seen = np.array([0.0, 2.0, 1.0, 0.0])
+    width = np.mean((seen[:, np.newaxis] - seen) ** 2)
+    expected = np.zeros((5, 5))
+    expected[:4, :4] = np.exp(-((seen[:, np.newaxis] - seen) ** 2) / width)
+    expected[4, 4] = 1.0
+    assert_allclose(kernels.evaluate(0), expected, atol=1e-12)
+    new = evaluate(kernels, 0, pd.DataFrame({"pain": ["extreme", "medium", "unknown", None]}))
+    assert_allclose(new[0, :4], np.exp(-((3 - seen) ** 2) / width))
+    assert_allclose(new[1], expected[2], atol=1e-12)
+    assert_allclose(new[2], 0.0, atol=1e-12)
+    assert_allclose(new[3], expected[4], atol=1e-12)
+    # Without an order they are equal or not.
+    plain = PerColumn().on(X.astype(object))
+    assert set(np.unique(plain.evaluate(0).round(12))) == {0.0, 1.0}

@@ -84,18 +84,24 @@ READING = {
     "both sides when the accuracy is measured.",
     "site": "Column of hospitals, scanners or other sites. Each is left out in turn, and judged by "
     "a model of the others.",
-    "time": "Column of years or dates, for --after.",
+    "time": "Column of years or dates, for --after; with --series, of the time of steps.",
     "after": "Learn from rows before this time, and measure on the others.",
+    "series": "Rows are time steps, and this column says of which trial: read trials as series.",
     "drop": "Leave out this column; may be repeated.",
     "categories": "Read this column as categories; may be repeated.",
     "numbers": "Read this column as numbers; may be repeated.",
+    "transpose": "The file has a row per feature, named in its first column.",
+    "labels": "A second file, with a row per sample: its name and its class.",
+    "merge_spellings": "Texts that differ in case, spaces and hyphens only are one.",
+    "ordered": "Categories with an order, such as stage=I,II,III; or a class, one by one in order.",
+    "months": "Read this column of dates as months since the first; may be repeated.",
     "eligible": "Column of yes and no: which rows may be shown in prototypes.",
     "missing": "A cell that means missing, such as -999; may be repeated.",
     "not_measured": "The file lacks this column, which the model reads; may be repeated.",
     "by": "Measure each subgroup of rows with the same value in this column; may be repeated.",
     "separator": "Separator of cells: a character, or tab, comma, semicolon, space, pipe.",
 }
-NEW = ("id_column", "missing", "not_measured", "separator")
+NEW = ("id_column", "missing", "not_measured", "separator", "transpose", "labels")
 # Parameters of these types become options: of a file to learn from, to measure on in subgroups, to
 # measure on, and without classes.
 TrainingFile: TypeAlias = Annotated[

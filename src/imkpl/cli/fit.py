@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -47,6 +47,7 @@ imkpl check visits.csv --target diagnosis --group patient --missing -999 --categ
 FIT_EXAMPLES = """
 imkpl fit data.csv --target class --report page.html
 imkpl fit data.csv --target class --id patient --exclude ward --model m.imkpl
+imkpl fit log.csv --target activity --series trial --time t --model m.imkpl
 imkpl fit visits.csv --target class --group patient --site clinic --time visit --after 2024
 imkpl fit genes.parquet --target subtype --max-kernels 20 --stability 10 --report page.html
 """
@@ -55,8 +56,8 @@ imkpl path data.csv --target class --have CD3,CD19 --sizes 5,10,20 --report pane
 imkpl path data.csv --target class --price prices.csv --plot sizes.png
 """
 DEMO_EXAMPLES = "imkpl demo --folder somewhere"
-# Columns and features on a screen, and findings of a kind; --json has all of them.
-MAX_COLUMNS, MAX_FEATURES, MAX_ALIKE = 40, 20, 3
+# Columns and features on a screen; --json has all of them.
+MAX_COLUMNS, MAX_FEATURES = 40, 20
 
 
 def check(
@@ -130,10 +131,8 @@ def _echo_check(answer: dict[str, Any]) -> None:
         findings = [one for one in answer["findings"] if one["needs_action"] == is_task]
         if findings:
             echo("", f"{title}:")
-        for text, advice in _list_findings(findings):
-            echo(f"* {text}")
-            if advice:
-                echo(f"  {advice}")
+        for one in findings:
+            echo(f"* {one['text']}", *([f"  {one['advice']}"] if one["advice"] else []))
     n_tasks = sum(one["needs_action"] for one in answer["findings"])
     base = answer["baseline"]
     if "mean_error" in base:
@@ -148,28 +147,19 @@ def _echo_check(answer: dict[str, Any]) -> None:
     )
 
 
-def _list_findings(findings: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Text and advice of the first findings of every kind, and how many more there are."""
-    kinds: dict[str, list[dict[str, Any]]] = {}
-    for one in findings:
-        kinds.setdefault(one["kind"], []).append(one)
-    for found in kinds.values():
-        yield from ((one["text"], one["advice"]) for one in found[:MAX_ALIKE])
-        if len(found) > MAX_ALIKE:
-            yield f"... and {len(found) - MAX_ALIKE} more of this kind (imkpl check --json).", ""
-
-
 def _echo_findings(data: DataFile) -> None:
     """Print, before a fit, how columns are read and what the check finds."""
     for text in data.notes:
         echo_note(text)
+    if not data.is_table:
+        return
     n_text = sum(kind.kind not in "iuf" for kind in data.samples.dtypes)
     parts = [count(data.samples.shape[1] - n_text, "column") + " of numbers"]
     parts += [f"{n_text} of categories"] * (n_text > 0)
     parts += [f"{len(data.dropped)} left out"] * bool(data.dropped)
     echo_note(f"{', '.join(parts)} (listed by imkpl check).")
-    for text, advice in _list_findings(asdict(one) for one in data.findings):
-        echo_note(f"{text} {advice}".strip())
+    for one in data.findings:
+        echo_note(f"{one.text} {one.advice}".strip())
 
 
 @dataclass(frozen=True)
@@ -188,9 +178,6 @@ class Settings(models.Choice):
     seed: int = setting(0, "Seed of the held-out rows.", min=0, max=2**32 - 1)
     prototypes: int | None = setting(
         None, "Number of prototypes; by default, folds choose it.", min=1
-    )
-    ordered: tuple[str, ...] = setting(
-        (), "A class of an order, from the lowest to the highest; repeated for each."
     )
     sparsity: int | None = setting(None, "Maximum rows per prototype. Usual: 10.", min=1)
     max_kernels: int | None = setting(None, "Maximum number of features.", min=1)
@@ -322,18 +309,21 @@ def _learn(
         "rows": len(whole),
         "held_out_rows": np.flatnonzero(is_test),
         "target": whole.target,
-        "reading": asdict(options),
+        "reading": {**asdict(options), "months": whole.months},
         "held_out": held_out,
         "folds": folds,
         "sites": by_site,
         "review": asked,
         "after": None if whole.later is None else after,
-        "distributions": describe_distributions(train.samples[models.list_live(model)]),
+        "distributions": None
+        if not train.is_table
+        else describe_distributions(train.samples[models.list_live(model)]),
     }
     model.provenance_ = to_json(origin)
     if settings.stability is not None:
         # With the names of rows in the file.
-        X, y, n_repeats = train.samples.set_axis(train.ids), train.y, settings.stability
+        X, y, n_repeats = train.samples, train.y, settings.stability
+        X = X.set_axis(train.ids) if train.is_table else X
         with progress_bar("fitting again"):
             found = stability(
                 model, X, y, groups=train.groups, n_repeats=n_repeats, random_state=seed
@@ -348,14 +338,14 @@ def _build_model(
     from imkpl import IMKPL, IMKPLRegressor
 
     # The kernels for training rows must read the missing cells of other rows as well.
-    has_gaps = bool(test.samples.isna().to_numpy().any())
+    has_gaps = test.is_table and bool(test.samples.isna().to_numpy().any())
     kind: Any = IMKPL
     if test.is_value:
         choice = {name: one for name, one in choice.items() if name == "max_missing"}
         kind = IMKPLRegressor
     else:
         names = {str(name): name for name in np.unique(test.y).tolist()}
-        ordered = [names.get(name, name) for name in settings.ordered] or None
+        ordered = [names.get(name, name) for name in test.class_order] or None
         weight = "balanced" if settings.balanced else None
         choice = {**choice, "class_weight": weight, "ordered": ordered}
     return kind(

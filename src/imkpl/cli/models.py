@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +23,10 @@ from imkpl.measures import (
     wilson_interval,
 )
 from imkpl.readers import InputError, ReadOptions
+from imkpl.readers.cells import ENDING, read_cells
 from imkpl.readers.check import MIN_CLASS_ROWS, find_baseline
 from imkpl.readers.formats import PARSERS, count
+from imkpl.readers.logs import read_log
 from imkpl.readers.read import DataFile, ExpectedColumns, read_new_file
 from imkpl.readers.shifts import describe_distributions
 
@@ -39,12 +42,10 @@ FOLD_ROWS, FOLD_CELLS, MAX_FOLD_CELLS = 1500, 250_000, 1_000_000
 
 def find_units(data: DataFile) -> Any:
     """The first row of all that are equal or in one group: these stay on one side of a split."""
-    from pandas.util import hash_pandas_object
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    hashed = hash_pandas_object(data.samples, index=False).to_numpy()
-    keys = [np.unique(hashed, return_inverse=True)[1]]
+    keys = [np.unique(data.hash_samples(), return_inverse=True)[1]]
     if data.groups is not None:
         keys.append(np.unique(data.groups, return_inverse=True)[1] + len(data))
     # Rows are linked to nodes for their values and for their groups.
@@ -109,7 +110,7 @@ def measure_folds(
         return None
     n_folds = len(split_folds(data, seed))
     if repeats is None:
-        n_cells = data.samples.size
+        n_cells = math.prod(data.samples.shape)
         if n_cells > MAX_FOLD_CELLS:
             raise InputError(f"the table has {n_cells} cells; --repeats 1 does it.")
         most = min(FOLD_ROWS / len(data), FOLD_CELLS / max(n_cells, 1))
@@ -366,7 +367,8 @@ def load_model(path: Path, *, is_for_rows: bool = True) -> Any:
             f"{path.name} holds a {type(model).__name__} that is not fitted or is not a "
             "classifier, expected a fitted model. Write one with imkpl fit --model."
         )
-    reads_table = (
+    is_log = bool(find_origin(model).get("reading", {}).get("series"))
+    reads_table = is_log or (
         input_kind(model) != "series" and model._predictor.kernels.input_columns is not None
     )
     if is_for_rows and not reads_table:
@@ -407,6 +409,8 @@ def _expected_columns(model: Any) -> ExpectedColumns:
 
 def find_blank(model: Any, data: DataFile) -> Any:
     """Which rows have nothing that a model reads."""
+    if not data.is_table:
+        return np.zeros(len(data), dtype=bool)
     cells = data.samples.iloc[:, model._predictor.kernels.input_columns]
     is_blank = cells == 0 if input_kind(model) == "words" else cells.isna()
     return is_blank.all(axis=1).to_numpy()
@@ -451,6 +455,22 @@ def find_outside(explanation: Any) -> dict[int, list[str]]:
 def read_for_model(model: Any, path: Path, options: ReadOptions, **more: Any) -> DataFile:
     """Samples in the form that a model was fitted to; notes are printed."""
     classes = None if is_regressor(model) else model.classes_.tolist()
+    reading = find_origin(model).get("reading", {})
+    if path.suffix.lower() == ENDING:
+        data = read_cells(path, options, more.get("usual_target"), is_new=True)
+        for text in data.notes:
+            echo_note(text)
+        return data
+    if input_kind(model) == "series":
+        roles = {name: reading.get(name) for name in ("series", "time", "target")}
+        given = {name: one for name in roles if (one := getattr(options, name))}
+        data = read_log(path, replace(options, **(roles | given)), tuple(model.feature_names_in_))
+        for text in data.notes:
+            echo_note(text)
+        return data
+    known = {name: reading.get(name) for name in ("merge_spellings", "months")}
+    known["months"] = tuple(known["months"] or ())
+    options = replace(options, **{name: one for name, one in known.items() if one})
     data = read_new_file(path, _expected_columns(model), options, classes=classes, **more)
     for text in data.notes:
         echo_note(text)
@@ -459,7 +479,8 @@ def read_for_model(model: Any, path: Path, options: ReadOptions, **more: Any) ->
 
 def as_samples(model: Any, data: DataFile) -> Any:
     """What to pass to the methods of a model."""
-    return data.samples if hasattr(model, "feature_names_in_") else data.samples.to_numpy()
+    has_names = hasattr(model, "feature_names_in_") or not data.is_table
+    return data.samples if has_names else data.samples.to_numpy()
 
 
 def explain_rows(model: Any, data: DataFile) -> Any:

@@ -35,6 +35,7 @@ from imkpl.cli.models import describe_accuracy, say_accuracy
 from imkpl.cli.review import echo_review
 from imkpl.measures import judge, measure_errors
 from imkpl.readers import InputError, ReadOptions, read_training_file
+from imkpl.readers.cells import ENDING
 from imkpl.readers.formats import NUMBER, count
 from imkpl.readers.read import DataFile
 
@@ -70,7 +71,9 @@ def predict(
     data: DataArgument,
     options: LabelledFile,
     out: Annotated[
-        Path | None, option("--out", "Write all rows here (.csv or .json)."), TABLE
+        Path | None,
+        option("--out", "Write all rows here (.csv or .json; of cells also .h5ad)."),
+        Written((".csv", ".json", ENDING)),
     ] = None,
     *,
     choice: models.Choice,
@@ -87,7 +90,14 @@ def predict(
     rows = models.read_for_model(estimator, data, options, usual_target=target)
     answer = _describe_predictions(estimator, rows)
     answer |= {"model": model, "file": data, "out": out}
-    _write_table(out, answer, lambda: _tabulate(answer["rows"]), rows)
+    if out is not None and out.suffix.lower() == ENDING:
+        if rows.is_table:
+            raise InputError(f"--out {out.name} is for files of cells. Write .csv or .json.")
+        from imkpl import annotate
+
+        annotate(estimator, rows.samples).write_h5ad(out)
+    else:
+        _write_table(out, answer, lambda: _tabulate(answer["rows"]), rows)
     return Answer(answer, _echo_predictions)
 
 

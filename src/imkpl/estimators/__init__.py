@@ -1,5 +1,6 @@
 """scikit-learn estimators, scorers, stability, the path over numbers of features."""
 
+from imkpl.estimators._cells import annotate
 from imkpl.estimators._evaluation import (
     FeaturePath,
     Stability,
@@ -18,6 +19,7 @@ __all__ = [
     "FeaturePath",
     "IMKPLRegressor",
     "Stability",
+    "annotate",
     "discrimination_scorer",
     "explain",
     "interpretability_scorer",

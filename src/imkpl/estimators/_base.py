@@ -28,6 +28,13 @@ from imkpl._checks import list_some
 from imkpl._progress import announce
 from imkpl._threads import limited_threads
 from imkpl._typing import FloatArray
+from imkpl.estimators._cells import (
+    as_samples,
+    find_labels,
+    is_annotated,
+    name_cells,
+    read_annotated,
+)
 from imkpl.estimators._compat import (
     CallbackSupportMixin,
     FitMonitor,
@@ -50,7 +57,6 @@ from imkpl.estimators._training import Constraints, TrainingData, read_training
 from imkpl.explanations import Explanation
 from imkpl.explanations.explanation import write_chance
 from imkpl.kernels import resolve_bank
-from imkpl.kernels.forms import read_named
 from imkpl.model.alternate import alternate
 from imkpl.model.cover import cover
 from imkpl.model.evidence import Evidence, collect_evidence
@@ -155,9 +161,10 @@ class BasePrototypeModel(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training samples: numbers, a table with text or missing cells, a sparse matrix, or
-            time series. For ``kernels="precomputed"`` an array of shape (n_samples, n_samples,
-            n_kernels), and whatever the kernels read otherwise.
+            Training samples: numbers, a table with text or missing cells, a sparse matrix, time
+            series, or an AnnData, of which `y` may name a column of `obs`. For
+            ``kernels="precomputed"`` an array of shape (n_samples, n_samples, n_kernels), and
+            whatever the kernels read otherwise.
         y : array-like of shape (n_samples,)
             Class labels; numbers for a regressor.
         sample_weight : array-like of shape (n_samples,), optional
@@ -550,12 +557,14 @@ class BasePrototypeModel(
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)
         refuse_partitions(X, "This method")
-        return read_named(self._predictor.kernels, X, self._form)
+        return read_annotated(self._predictor.kernels, X, self._form)
 
     def _read_training(self, X: Any, y: ArrayLike, **metadata: Any) -> TrainingData:
         """What was given to `fit`, as the model sees it."""
         owner = type(self).__name__
-        bank = choose_bank(self.kernels, X, owner)
+        y, samples = find_labels(X, y), as_samples(X)
+        bank = choose_bank(self.kernels, samples, owner)
         answers = {name: getattr(self, name, None) for name in ("class_weight", "ordered")}
-        is_value = is_regressor(self)
-        return read_training(bank, X, y, **metadata, **answers, is_value=is_value, owner=owner)
+        more: Any = {**metadata, **answers, "is_value": is_regressor(self), "owner": owner}
+        data = read_training(bank, samples, y, **more)
+        return name_cells(data, X) if is_annotated(X) else data

@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score
 
 from imkpl._typing import FloatArray
 from imkpl.estimators._base import BasePrototypeModel
+from imkpl.estimators._cells import find_labels
 from imkpl.estimators._compat import StrOptions
 from imkpl.estimators._input import by_partition
 from imkpl.estimators._training import TrainingData, read_costs, read_prevalence
@@ -163,7 +164,7 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
         float
             Between 0 and 1.
         """
-        predicted = np.asarray(self.predict(X))
+        predicted, y = np.asarray(self.predict(X)), find_labels(X, y)
         if any(label is None for label in predicted.tolist()):
             weights = None if sample_weight is None else np.asarray(sample_weight)
             return float(np.average(predicted == np.asarray(y), weights=weights))

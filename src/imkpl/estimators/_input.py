@@ -126,7 +126,7 @@ def row_labels(X: Any, n_samples: int) -> Any:
     if is_partitioned(X):
         # The index of a partitioned data frame is fetched as that of a frame without columns.
         X = in_memory(X[[]]) if hasattr(X, "index") else None
-    index: Any = getattr(X, "index", None)
+    index: Any = getattr(X, "obs_names", getattr(X, "index", None))
     # Frames of series have several rows for each.
     if getattr(index, "nlevels", 1) > 1 and len(index) != n_samples:
         index = index.get_level_values(0).unique()

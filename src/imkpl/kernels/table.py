@@ -46,6 +46,8 @@ from imkpl.tables import Table, as_cells, as_frame, read_table
 # One over the width of a Gaussian kernel on codes 0, 1, ...: exp(-1000) is 0 beside any number, and
 # all kernels of a table are then those of one `PerFeatureGaussian`.
 OVERLAP_RATE = 1000.0**0.5
+# How far a missing or unknown category is from the steps of an order.
+FAR_STEP = 10_000
 # Halves of a sum of weights are equal up to this part of it.
 TIE = 1e-12
 
@@ -108,7 +110,9 @@ class TableKernels(GaussianKernels):
         for kernel, column in enumerate(self.columns.tolist()):
             vocabulary = self.categories[kernel]
             if vocabulary is not None:
-                codes = _encode_categories(tables, column, vocabulary)
+                # Beyond the steps of an order there is nothing near.
+                beyond = FAR_STEP if self.is_ordered[kernel] else 0
+                codes = _encode_categories(tables, column, vocabulary, beyond)
                 for array, values in zip(encoded, codes, strict=True):
                     array[:, kernel] = values
                 continue
@@ -139,6 +143,12 @@ class TableKernels(GaussianKernels):
     between = encoded_before("between")
     stretched = encoded_before("stretched")
     in_single_precision = encoded_before("in_single_precision")
+
+    @property
+    def is_ordered(self) -> BoolArray:
+        """Which kernels compare categories by their order."""
+        has_words = np.array([words is not None for words in self.categories])
+        return np.asarray(has_words & (self.rates > 0) & (self.rates != OVERLAP_RATE))
 
     @property
     def has_bandwidths(self) -> BoolArray:
@@ -194,7 +204,8 @@ class TableKernels(GaussianKernels):
         if self.is_mark[index]:
             return {**found, "kind": "missing"}
         if self.categories[index] is not None:
-            return {**found, "kind": "category"}
+            order = {"order": self.categories[index]} if self.is_ordered[index] else {}
+            return {**found, "kind": "category", **order}
         fill = float(self.fills[index])
         return found if np.isnan(fill) else {**found, "fill": fill}
 
@@ -264,6 +275,14 @@ class PerColumn(BaseKernelBank):
                 codes = np.unique(table.values[:, column])
                 categories = tuple(table.columns[column].show(code) for code in codes)
                 vocabularies[column] = categories
+                if table.columns[column].is_ordered:
+                    words, steps = table.columns[column].categories or (), codes[~np.isnan(codes)]
+                    has_gap = (None,) if steps.size < codes.size else ()
+                    vocabularies[column] = (*words, *has_gap)
+                    seen = np.flatnonzero(~is_missing[:, column])
+                    values = table.values[seen, column, np.newaxis]
+                    roots[column] = root_mean_squared_difference(values, shares[seen])[0]
+                    continue
                 # One category is constant, and another one at prediction time is not penalised.
                 roots[column] = 1.0 / OVERLAP_RATE if len(categories) > 1 else 0.0
                 continue
@@ -296,9 +315,11 @@ def weighted_median(values: FloatArray, weights: FloatArray) -> float:
 
 
 def _encode_categories(
-    tables: tuple[Table, ...], column: int, vocabulary: Vocabulary
+    tables: tuple[Table, ...], column: int, vocabulary: Vocabulary, beyond: int = 0
 ) -> list[FloatArray]:
-    places: dict[Hashable, int] = {category: place for place, category in enumerate(vocabulary)}
+    places: dict[Hashable, int] = {
+        category: place + beyond * (category is None) for place, category in enumerate(vocabulary)
+    }
     encoded: list[FloatArray] = []
     for table in tables:
         # The distinct numbers of the column, NaN as the last of them.
@@ -309,7 +330,7 @@ def _encode_categories(
             # Where no cell was missing in training, a missing one says nothing.
             np.nan
             if category is None and None not in places
-            else places.setdefault(category, len(places))
+            else places.setdefault(category, len(places) * (1 + beyond))
             for category in shown
         ]
         encoded.append(np.array(codes, dtype=np.float64)[group.ravel()])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +21,10 @@ from imkpl.readers.column_roles import (
     Finding,
     as_texts,
     find_missing,
+    spell,
 )
 from imkpl.readers.formats import count, list_names
+from imkpl.readers.logs import find_log
 
 if TYPE_CHECKING:
     from imkpl.readers.read import DataFile
@@ -42,6 +44,22 @@ MAX_ROWS = 20_000
 # Numbers that people write for a missing value, and 0 where it lies far from all others.
 CODES = {sign * float("9" * digits) for sign in (-1, 1) for digits in range(1, 6)} - {9.0} | {0.0}
 FAR_FROM_ZERO = 0.2
+# From this many further findings of a kind on, they are one.
+MANY_ALIKE = 3
+# Usual answers and stages, from little to much.
+SCALES = (
+    "strongly disagree,disagree,somewhat disagree,neutral,somewhat agree,agree,strongly agree",
+    "very dissatisfied,dissatisfied,neutral,satisfied,very satisfied",
+    "never,rarely,seldom,sometimes,often,usually,always",
+    "none,no,minimal,mild,moderate,severe,very severe",
+    "very low,low,medium,moderate,normal,high,very high",
+    "very poor,poor,fair,average,good,very good,excellent",
+    "tiny,small,medium,large,huge",
+    "0,i,ia,ib,ii,iia,iib,iii,iiia,iiib,iiic,iv,v",
+    "stage 0,stage i,stage ii,stage iii,stage iv",
+    "grade 1,grade 2,grade 3,grade 4",
+    "g1,g2,g3,g4",
+)
 PERSON = re.compile(
     r"(?i:(pat|patient|subject|person|participant|proband|donor|animal|volunteer|individual|customer|"
     r"client|pseudonym|mrn)(s|in)?([ _.-]*(id|nr|no|number|code|name|key))?)"
@@ -73,7 +91,14 @@ def describe_columns(data: DataFile) -> list[dict[str, Any]]:
     if data.later is not None:
         shown = f"{int(np.sum(~data.later))} earlier, {int(np.sum(data.later))} later"
         uses.append((data.time_column, "times", shown, 0, ""))
-    for name, column in data.samples.items():
+    if hasattr(data.samples, "channel_names"):
+        names = data.samples.channel_names
+        values = zip(names, data.samples.values, strict=True)
+        uses += [
+            (name, "channel", f"{np.nanmin(one):.5g} to {np.nanmax(one):.5g}", 0, "")
+            for name, one in values
+        ]
+    for name, column in data.samples.items() if data.is_table else ():
         cells = column.to_numpy()
         present = cells[~find_missing(cells)]
         if cells.dtype == object:
@@ -100,14 +125,18 @@ def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
     codes = np.array([_encode(cells) for cells in columns.values()], dtype=np.int32)
     found = [
         *([] if data.is_value else _find_in_classes(data, columns, codes)),
+        *find_log(data, columns, codes),
         *_find_persons(data, frame, columns, codes),
         *_find_equal_rows(data, codes),
         *_find_numbers_as_text(data, frame),
     ]
     present = {name: cells[~find_missing(cells)] for name, cells in columns.items()}
-    for look in (_find_missing_codes, _find_variants, _find_counters, _find_number_dates):
+    kinds = data.samples.dtypes.items()
+    ordered = {name for name, kind in kinds if getattr(kind, "ordered", False)}
+    looks = _find_missing_codes, _find_variants, _find_counters, _find_number_dates, _find_order
+    for look in looks:
         for name, cells in present.items():
-            found += look(name, cells)
+            found += [] if look is _find_order and name in ordered else look(name, cells)
     return (*found, *find_left_out(data.dropped))
 
 
@@ -116,6 +145,42 @@ def _find_in_classes(data: DataFile, columns: dict[str, Any], codes: Any) -> Ite
     yield from _find_variants(str(data.target), data.y, "Target", "class")
     yield from _find_uneven_classes(data.y, str(data.target))
     yield from _find_giveaways(data, columns, codes)
+
+
+def join_alike(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Many findings of one kind as one."""
+    kinds: dict[str, list[Finding]] = {}
+    for one in findings:
+        kinds.setdefault(one.kind, []).append(one)
+    for first, *others in kinds.values():
+        # Columns that are left out are listed by the reason.
+        if len(others) < MANY_ALIKE or first.kind == "left out":
+            yield from (first, *others)
+            continue
+        columns = tuple(dict.fromkeys(name for one in (first, *others) for name in one.columns))
+        text = (
+            f"{len(others) + 1} findings such as this one, in {list_names(columns)}: {first.text}"
+        )
+        yield replace(first, text=text, columns=columns)
+
+
+def _find_order(name: str, present: Any) -> Iterator[Finding]:
+    """Categories that are steps of a usual scale."""
+    if present.dtype != object:
+        return
+    found = {str(cell).strip().casefold(): str(cell) for cell in set(present.tolist())}
+    for scale in SCALES if len(found) > 2 else ():
+        steps = [found[step] for step in scale.split(",") if step in found]
+        if len(steps) == len(found):
+            option = shlex.quote(f"{name}={','.join(steps)}")
+            yield Finding(
+                "order",
+                f"Column {quote(name)} has categories with an order, which count as equal or not.",
+                f"To compare them by their order: --ordered {option}.",
+                (name,),
+                needs_action=False,
+            )
+            return
 
 
 def _encode(cells: Any) -> Any:
@@ -337,16 +402,14 @@ def _find_variants(
     groups: dict[str, list[str]] = {}
     for text in dict.fromkeys([] if cells.dtype.kind in "iuf" else cells.tolist()):
         if isinstance(text, str):
-            spelt = unicodedata.normalize("NFKC", text).casefold()
-            # Signs are kept where they say something, as in CD4+ and CD4-.
-            groups.setdefault(re.sub(r"[\s_]+|(?<=\w)-(?=\w)", "", spelt), []).append(text)
+            groups.setdefault(spell(text), []).append(text)
     for names in groups.values():
         if len(names) > 1:
             yield Finding(
                 "variants",
                 f"{what} {quote(name)}: {list_names(names)} look like one {kind} and count as "
                 f"{len(names)}.",
-                "Write them alike in the file.",
+                "Write them alike in the file, or add --merge-spellings.",
                 (name,),
             )
 

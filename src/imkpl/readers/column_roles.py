@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -48,7 +50,7 @@ ID_NAME = re.compile(
 PLAIN = re.compile(r"(0|-?[1-9]\d{0,14})(\.0)?")
 # Numbers between these may be names, and not every whole number there is a float.
 INEXACT, LARGEST_NAME = 2.0**53, 2.0**64
-TARGET_NAMES = ("class", "target", "label", "labels", "y", "diagnosis", "outcome")
+TARGET_NAMES = {"class", "target", "label", "labels", "y", "diagnosis", "outcome"}
 # Up to this many different numbers are classes, however often each occurs.
 FEW_CLASSES = 20
 # Whole numbers that occur less often on average are amounts rather than classes.
@@ -424,3 +426,50 @@ def as_label_array(labels: Any) -> Any:
         return np.array(values)
     is_whole = all(isinstance(label, int) for label in values)
     return np.array(values if is_whole else [str(label) for label in values])
+
+
+def spell(text: str) -> str:
+    """A text without what spellings differ in: case, spaces, hyphens, the encoding of accents."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    # Signs are kept where they say something, as in CD4+ and CD4-.
+    return re.sub(r"[\s_]+|(?<=\w)-(?=\w)", "", plain)
+
+
+def merge_spellings(cells: Any) -> Any:
+    """Texts in the most frequent of their spellings."""
+    usual: dict[str, Any] = {}
+    for cell, _ in Counter(cell for cell in cells.tolist() if cell is not None).most_common():
+        usual.setdefault(spell(str(cell)), cell)
+    found = [None if cell is None else usual[spell(str(cell))] for cell in cells.tolist()]
+    return np.array(found, dtype=object)
+
+
+def order_categories(cells: Any, order: list[str], name: str) -> Any:
+    """Cells as categories with an order."""
+    import pandas as pd
+
+    others = sorted(set(cells.tolist()) - {None, *order})
+    if others:
+        option = shlex.quote(f"{name}={','.join([*order, *others])}")
+        raise InputError(
+            f"Column {quote(name)} has {list_names(others)}, which --ordered does not list. List "
+            f"all of them, such as --ordered {option}."
+        )
+    return pd.Categorical(cells, order, ordered=True)
+
+
+def refuse_turned(frame: Any, target: str | None, file: str) -> None:
+    """Raise if a table lies on its side: its first column names features."""
+    names = list(frame.columns)
+    if target in names or len(names) < 3 or (target is None and TARGET_NAMES & set(names)):
+        return
+    first, others = as_texts(frame[names[0]]), frame.dtypes.iloc[1:]
+    is_named = frame.dtypes.iloc[0].kind not in "iufb" and len(set(first)) == len(first)
+    has_target = target in first if target else bool(TARGET_NAMES & set(first))
+    are_numbers = all(dtype.kind in "iuf" for dtype in others) and len(frame) > len(names)
+    if is_named and (has_target or are_numbers):
+        more = "" if has_target else ", with the classes in a second file: --labels FILE"
+        raise InputError(
+            f"The first column of {file} names features, and its rows are not samples: the table "
+            f"lies on its side. Add --transpose{more}."
+        )

@@ -80,6 +80,8 @@ class ReadOptions:
         Column of the places that rows come from, such as hospitals.
     time, after : str, optional
         Column of the times of rows, and the time from which on they are held out.
+    series : str, optional
+        Column of the trials that rows are time steps of; `time` is then the time of the steps.
     eligible : str, optional
         Column of yes and no: which rows may be shown in prototypes.
     by : tuple of str
@@ -92,6 +94,16 @@ class ReadOptions:
         Cells that mean a missing value, such as "-999".
     not_measured : tuple of str
         Columns that a file for a model may lack: their cells are missing.
+    transpose : bool
+        Whether the file has a row per feature and a column per sample.
+    labels : str, optional
+        A second file, with a row per sample: its name and its class.
+    merge_spellings : bool
+        Whether texts that differ in case, spaces and hyphens only are one category.
+    ordered : tuple of str
+        Columns whose categories have an order, such as "stage=I,II,III", or the classes in order.
+    months : tuple of str
+        Columns of dates, to be read as months since the first, or since "visit=2024-01-01".
     known_names : tuple of str
         Columns that the file should have; a first line with one of them is a header.
 
@@ -111,6 +123,7 @@ class ReadOptions:
     site: str | None = None
     time: str | None = None
     after: str | None = None
+    series: str | None = None
     eligible: str | None = None
     by: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -118,6 +131,11 @@ class ReadOptions:
     numbers: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     not_measured: tuple[str, ...] = ()
+    transpose: bool = False
+    labels: str | None = None
+    merge_spellings: bool = False
+    ordered: tuple[str, ...] = ()
+    months: tuple[str, ...] = ()
     known_names: tuple[str, ...] = ()
 
 
@@ -169,7 +187,8 @@ def parse_file(path: pathlib.Path, options: ReadOptions) -> RawFile:
     if path.stat().st_size == 0:
         raise _has_no(path, "no content")
     try:
-        return parse(path, options)
+        raw = parse(path, options)
+        return turn(path, raw, options) if options.transpose else raw
     except (InputError, PermissionError):
         raise
     except MemoryError as error:
@@ -192,6 +211,52 @@ def parse_file(path: pathlib.Path, options: ReadOptions) -> RawFile:
             f"{path.name} cannot be read as a {ending} file{said}: it is damaged, incomplete or in "
             f"another format. {advice}"
         ) from error
+
+
+def turn(path: pathlib.Path, raw: RawFile, options: ReadOptions) -> RawFile:
+    """The table with its first column as the header, as if it had been saved like that."""
+    names = list(raw.table.columns)
+    cells = raw.read_exact(names).astype(object)
+    cells = cells.where(cells.notna(), "")
+    content = io.StringIO()
+    writer = csv.writer(content, delimiter="\t", lineterminator="\n")
+    writer.writerow(["sample", *cells[names[0]]])
+    writer.writerows([name, *cells[name]] for name in names[1:])
+    turned = parse_content(path, content.getvalue(), replace(options, separator="tab"))
+    note = f"{path.name}: its {len(cells)} rows are read as columns, its columns as rows."
+    return replace(turned, notes=(*raw.notes, note, *turned.notes), style=raw.style)
+
+
+def join_labels(raw: RawFile, options: ReadOptions) -> RawFile:
+    """The table with the columns of a second file, joined by the names of samples."""
+    path = pathlib.Path(str(options.labels))
+    other, table = parse_file(path, ReadOptions()).table, raw.table
+    pairs = [
+        (int(table[left].astype(str).isin(other[right].astype(str)).sum()), left, right)
+        for left in table.columns
+        for right in other.columns
+        if table[left].dtype.kind not in "fb" and other[right].is_unique
+    ]
+    n_found, left, right = max(pairs, key=lambda one: one[0], default=(0, "", ""))
+    if 2 * n_found < len(table):
+        raise InputError(
+            f"{path.name} (--labels) names {n_found} of {len(table)} samples of the table, "
+            "expected most of them. Write their names as in the table, in a column of their own."
+        )
+    added = other.set_index(other[right].astype(str)).drop(columns=right)
+    added = added.drop(columns=[name for name in added if name in table])
+    joined = added.reindex(table[left].astype(str)).set_axis(table.index)
+    note = f"{path.name}: {list_names(list(added))} of {n_found} samples, by {quote(str(left))}."
+
+    def read_exact(wanted: list[str]) -> Any:
+        here = [name for name in wanted if name not in joined]
+        rest = {name: joined[name].astype(object) for name in wanted if name in joined}
+        return (raw.read_exact(here) if here else table[[]]).assign(**rest)[wanted]
+
+    import pandas as pd
+
+    whole = pd.concat([table, joined], axis=1)
+    return replace(raw, table=whole, read_exact=read_exact, notes=(*raw.notes, note))
 
 
 def parse_text(path: pathlib.Path, options: ReadOptions) -> RawFile:
@@ -525,7 +590,7 @@ def _too_large(path: pathlib.Path) -> InputError:
     )
 
 
-FORMATS = ".csv, .tsv, .xlsx, .parquet or .feather"
+FORMATS = ".csv, .tsv, .xlsx, .parquet, .feather or .h5ad"
 PARSERS: Mapping[str, Callable[[pathlib.Path, ReadOptions], RawFile]] = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), parse_text),
     **dict.fromkeys((".xlsx", ".xlsm"), parse_xlsx),

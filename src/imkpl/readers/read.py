@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,10 +14,20 @@ import numpy as np
 from imkpl._checks import quote
 from imkpl._writing import digest
 from imkpl.readers import column_roles as roles
-from imkpl.readers.check import find_left_out, find_problems
+from imkpl.readers.cells import ENDING, read_cells
+from imkpl.readers.check import find_left_out, find_problems, join_alike
 from imkpl.readers.column_roles import Finding
-from imkpl.readers.formats import InputError, RawFile, ReadOptions, count, list_names, parse_file
-from imkpl.readers.times import find_time_column, split_by_time
+from imkpl.readers.formats import (
+    InputError,
+    RawFile,
+    ReadOptions,
+    count,
+    join_labels,
+    list_names,
+    parse_file,
+)
+from imkpl.readers.logs import read_log
+from imkpl.readers.times import find_time_column, read_months, split_by_time
 
 # Options that name columns of a table to learn from: what they are for, and how to read them.
 ROLES = ("target", "id_column", "group", "site", "time", "eligible", "drop")
@@ -46,6 +56,8 @@ class DataFile:
     site_column: str | None = None  # where `sites` come from
     later: Any = None  # which rows are held out because of their time
     time_column: str | None = None  # where `later` comes from
+    months: tuple[str, ...] = ()  # columns of dates, with the first day
+    class_order: tuple[str, ...] = ()  # the classes, if they have an order
     findings: tuple[Finding, ...] = ()  # what deserves attention before a fit
     style: tuple[str, str] = (",", ".")  # separator and decimal mark of the file
 
@@ -68,13 +80,31 @@ class DataFile:
         given = {name: getattr(self, name) for name in names}
         taken: dict[str, Any] = {k: None if v is None else v[rows] for k, v in given.items()}
         subgroups = {name: texts[rows] for name, texts in self.subgroups.items()}
-        return replace(self, samples=self.samples.iloc[rows], subgroups=subgroups, **taken)
+        samples = self.samples.iloc[rows] if self.is_table else self.samples[rows]
+        return replace(self, samples=samples, subgroups=subgroups, **taken)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether samples are rows of a data frame; they may be series or cells."""
+        return hasattr(self.samples, "iloc")
+
+    def hash_samples(self) -> Any:
+        """A number for every sample, the same for equal ones."""
+        from pandas.util import hash_array, hash_pandas_object
+
+        if not self.is_table:
+            X = getattr(self.samples, "X", self.samples)
+            rows = (X[[i]].toarray() if hasattr(X, "toarray") else X[i] for i in range(len(self)))
+            return hash_array(np.array([one.tobytes().hex() for one in rows], object))
+        return hash_pandas_object(self.samples, index=False).to_numpy()
 
     def fingerprint(self) -> str:
         """A digest of all samples and classes in their order, without the row names."""
         from pandas import Series
         from pandas.util import hash_pandas_object
 
+        if not self.is_table:
+            return digest(*map(bytes, (self.hash_samples(), str(self.y.tolist()).encode()))).hex()
         columns = [*(cells for _, cells in self.samples.items()), Series(self.y)]
         hashed = (hash_pandas_object(cells, index=False).to_numpy() for cells in columns)
         return digest(*map(str.encode, self.samples), *map(bytes, hashed)).hex()
@@ -111,15 +141,23 @@ def read_training_file(
         The samples; rows without a class are left out.
     """
     path, options = pathlib.Path(path), options or ReadOptions()
-    raw = parse_file(path, options)
+    if options.series is not None or path.suffix.lower() == ENDING:
+        data = (read_cells if options.series is None else read_log)(path, options)
+        roles.check_classes(data.y, str(data.target))
+        return data
+    raw = _parse(path, options)
     whole, notes = _drop_empty_rows(raw)
     left = [name for name in whole.columns if name not in options.drop]
+    roles.refuse_turned(whole, options.target, path.name)
     target = options.target or roles.guess_target(left, path.name)
     _check_uses(list(whole.columns), replace(options, target=target), path.name)
     frame = _empty_cells(whole.drop(columns=list(options.drop)), options.missing)
     column = frame[target]
     frame = _keep_names(raw, frame, [target, options.group, options.site, *options.categories])
-    labels, note = roles.read_target(column, target, frame[target], options)
+    names = frame[target]
+    if options.merge_spellings and names.dtype.kind not in "iufb":
+        column = names = names.__class__(roles.merge_spellings(roles.as_texts(names)), names.index)
+    labels, note = roles.read_target(column, target, names, options)
     # Names that are not asked for may be those of persons, and a model would keep them.
     ids = _name_rows(raw, frame, options.id_column)
     rows = _rows_with_class(labels, notes)
@@ -138,7 +176,11 @@ def read_training_file(
     used = {target, options.group, options.site, options.eligible, options.id_column}
     when = find_time_column(frame, options, path.name, used, notes)
     used = (used | {when}) - {None}
-    kept, dropped, findings = _keep_columns(frame.drop(columns=list(used)), path.name, options)
+    frame, starts = read_months(frame, options.months, notes)
+    left = frame.drop(columns=list(used))
+    kept, dropped, findings = _keep_columns(left, path.name, options, target)
+    steps = [text.removeprefix(f"{target}=").split(",") for text in options.ordered]
+    order = [name for one in steps for name in one if not any("=" in name for name in one)]
     if not kept:
         reasons = " ".join(one.text for one in find_left_out(dropped)) or "it has no others."
         raise InputError(
@@ -159,6 +201,8 @@ def read_training_file(
         group_column=options.group,
         sites=sites,
         site_column=options.site,
+        months=starts,
+        class_order=tuple(order),
     )
     is_blank = data.samples.isna().all(axis=1).to_numpy()
     if is_blank.any():
@@ -168,7 +212,8 @@ def read_training_file(
         roles.check_classes(data.y, target)
     if when is not None:
         data = split_by_time(data, frame[when], str(options.after), path.name)
-    return replace(data, findings=(*find_problems(data, frame), *findings))
+    findings = [*find_problems(data, frame), *findings]
+    return replace(data, findings=tuple(join_alike(findings)))
 
 
 def read_new_file(
@@ -185,10 +230,11 @@ def read_new_file(
     With `needs_target`, rows without a class are left out; otherwise these have None. If no target
     is named, the usual one is read where the file has it.
     """
-    raw = parse_file(path, replace(options, known_names=expected.live))
+    raw = _parse(path, replace(options, known_names=expected.live))
     frame, notes = _drop_empty_rows(raw)
     frame = _empty_cells(frame, options.missing)
     labels: Any = None
+    spell = roles.spell if options.merge_spellings else str
     target = options.target
     if target is None and usual_target in frame.columns:
         target = usual_target
@@ -203,7 +249,7 @@ def read_new_file(
                 frame[target], target, names, replace(options, regress=True)
             )[0]
         else:
-            labels = _match(roles.as_texts(names), frame[target], classes)
+            labels = _match(roles.as_texts(names), frame[target], classes, spell)
             is_asked = needs_target or options.target is not None
             labels = _check_labels(labels, classes, path.name, notes, is_asked=is_asked)
     if needs_target:
@@ -225,12 +271,13 @@ def read_new_file(
     absent = [name for name in expected.live if name not in frame.columns]
     frame = frame.assign(**dict.fromkeys(absent, np.nan))
     # The model does not look at the values of columns that are not live.
+    frame, _ = read_months(frame, options.months, notes)
     columns = dict.fromkeys(expected.names, np.zeros(len(frame)))
     named = _keep_names(raw, frame, {*options.by, *expected.categories}.difference(absent))
     for name in expected.live:
         if name in expected.categories:
             known = expected.categories[name]
-            columns[name] = _read_categories(frame[name], named[name], known, notes)
+            columns[name] = _read_categories(frame[name], named[name], known, notes, spell)
         else:
             gaps = expected.reads_missing
             columns[name] = _read_numbers(frame[name], path.name, ids, notes, reads_missing=gaps)
@@ -244,6 +291,12 @@ def read_new_file(
         subgroups=_read_subgroups(named, options.by, path.name),
         style=raw.style,
     )
+
+
+def _parse(path: pathlib.Path, options: ReadOptions) -> RawFile:
+    """The table of a file, and of a second one with labels."""
+    raw = parse_file(path, options)
+    return raw if options.labels is None else join_labels(raw, options)
 
 
 def _drop_empty_rows(raw: RawFile) -> tuple[Any, list[str]]:
@@ -307,12 +360,12 @@ def _keep_names(raw: RawFile, frame: Any, names: Iterable[Any]) -> Any:
     return frame
 
 
-def _match(names: Any, column: Any, known: Iterable[Any]) -> Any:
+def _match(names: Any, column: Any, known: Iterable[Any], spell: Callable[[str], str] = str) -> Any:
     """What is known under the name of each cell, else under its number, else the name itself."""
-    called = {str(one): one for one in known}
+    called = {spell(str(one)): one for one in known}
     is_text = bool(called) and all(isinstance(one, str) for one in called.values())
     found = [
-        None if name is None else called.get(str(name), called.get(number, name))
+        None if name is None else called.get(spell(str(name)), called.get(number, name))
         for name, number in zip(names.tolist(), roles.as_texts(column), strict=True)
     ]
     return np.array([str(one) if is_text and one is not None else one for one in found], object)
@@ -354,11 +407,15 @@ def _name_rows(raw: RawFile, frame: Any, column: str | None) -> Any:
 
 
 def _keep_columns(
-    frame: Any, file: str, options: ReadOptions
+    frame: Any, file: str, options: ReadOptions, target: str
 ) -> tuple[dict[str, Any], dict[str, str], list[Finding]]:
     """Columns to learn from, reasons for dropping others, and what was guessed about cells."""
+    pairs = (text.partition("=") for text in options.ordered if "=" in text)
+    orders = {name: steps.split(",") for name, _, steps in pairs if name != target}
+    for name in orders:
+        roles.require_column(list(frame.columns), name, file, "--ordered")
     kinds = {
-        **dict.fromkeys(options.categories, "categories"),
+        **dict.fromkeys([*options.categories, *orders], "categories"),
         **dict.fromkeys(options.numbers, "numbers"),
     }
     kept, dropped = {}, {}
@@ -372,7 +429,12 @@ def _keep_columns(
             dropped[name] = reason
             continue
         roles.refuse_infinite(column.values, name, file)
-        kept[name] = column.values
+        values = column.values
+        if options.merge_spellings and column.is_text:
+            values = roles.merge_spellings(values)
+        kept[name] = (
+            roles.order_categories(values, orders[name], name) if name in orders else values
+        )
         findings += column.findings
     return kept, dropped, findings
 
@@ -399,9 +461,15 @@ def _compare_columns(
     return [said] if extra else []
 
 
-def _read_categories(column: Any, names: Any, known: Iterable[Any], notes: list[str]) -> Any:
+def _read_categories(
+    column: Any,
+    names: Any,
+    known: Iterable[Any],
+    notes: list[str],
+    spell: Callable[[str], str] = str,
+) -> Any:
     """The cells of a column of categories; a note lists those that are not known."""
-    cells = _match(roles.as_texts(names), column, known)
+    cells = _match(roles.as_texts(names), column, known, spell)
     old = {None, *known}
     new = [cell for cell in dict.fromkeys(cells.tolist()) if cell not in old]
     if new:

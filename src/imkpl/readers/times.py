@@ -23,6 +23,7 @@ YEAR_FIRST = re.compile(rf"(?P<year>\d{{4}})(?:[-/.](?P<a>\d{{1,2}})(?:[-/.](?P<
 YEAR_LAST = re.compile(
     rf"(?P<a>\d{{1,2}})(?P<mark>[-/.])(?P<b>\d{{1,2}})[-/.](?P<year>\d{{4}}|\d{{2}}){CLOCK}"
 )
+DAYS_PER_MONTH = 365.25 / 12
 # Two digits of a year count from here.
 CENTURY = 1969
 # Classes are learned from two rows or more.
@@ -159,3 +160,29 @@ def _read_date(text: str | None, *, is_day_first: bool) -> datetime | None:
         return datetime(year, month, day, hour, minute, second)
     except ValueError:
         return None
+
+
+def read_months(
+    frame: Any, columns: tuple[str, ...], notes: list[str]
+) -> tuple[Any, tuple[str, ...]]:
+    """A table with columns of dates as months since a day, the first unless it is named."""
+    starts = []
+    for column in columns:
+        name, _, start = column.partition("=")
+        roles.require_column(list(frame.columns), name, "The file", "--months")
+        texts = roles.as_texts(frame[name])
+        is_day_first = _find_order(texts, quote(name)) if any(texts) else False
+        dates = [text and _read_date(text, is_day_first=is_day_first) for text in texts]
+        wrong = [text for text, date in zip(texts, dates, strict=True) if text and date is None]
+        known = [date for date in dates if date]
+        if wrong or not known:
+            held = quote(wrong[0]) if wrong else "no date"
+            raise InputError(
+                f"Column {quote(name)} (--months) has {held}, expected dates. Correct it."
+            )
+        first = datetime.fromisoformat(start) if start else min(known)
+        days = [np.nan if not date else (date - first).total_seconds() / 86400 for date in dates]
+        frame = frame.assign(**{name: np.array(days) / DAYS_PER_MONTH})
+        notes.append(f"Column {quote(name)}: months since {first:%Y-%m-%d}.")
+        starts.append(f"{name}={first:%Y-%m-%d}")
+    return frame, tuple(starts)

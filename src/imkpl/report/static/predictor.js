@@ -19,6 +19,10 @@ const imkplPredictor = (() => {
   const orderDown = (values) => range(values.length).sort((a, b) => values[b] - values[a]);
 
   const compareCells = (kernel, a, b) => {
+    if (kernel.order && kernel.order.includes(a) && kernel.order.includes(b) && a !== null && b !== null) {
+      const steps = (kernel.order.indexOf(a) - kernel.order.indexOf(b)) * kernel.rate;
+      return Math.exp(-steps * steps);
+    }
     if (kernel.kind === "category") return kernel.rate === 0 || a === b ? 1 : 0;
     if (kernel.kind === "missing") return kernel.rate === 0 || (a === null) === (b === null) ? 1 : 0;
     const scaled = ((a === null ? kernel.fill : a) - (b === null ? kernel.fill : b)) * kernel.rate;
