@@ -56,12 +56,12 @@ def test_heavy_packages_are_imported_on_use(modules, packages):
 
 PUBLIC = {
     "imkpl": [
-        "IMKPL", "ISKPL", "__version__", "explain", "export", "load", "path", "report", "save",
-        "stability",
+        "IMKPL", "IMKPLRegressor", "ISKPL", "__version__", "annotate", "explain", "export",
+        "load", "path", "report", "save", "stability",
     ],
     "imkpl.estimators": [
-        "IMKPL", "ISKPL", "FeaturePath", "Stability", "discrimination_scorer", "explain",
-        "interpretability_scorer", "path", "stability",
+        "FeaturePath", "IMKPL", "IMKPLRegressor", "ISKPL", "Stability", "annotate",
+        "discrimination_scorer", "explain", "interpretability_scorer", "path", "stability",
     ],
     "imkpl.files": ["ModelFileError", "export", "load", "save"],
     "imkpl.kernels": [

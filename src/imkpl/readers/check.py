@@ -131,12 +131,12 @@ def find_problems(data: DataFile, frame: Any) -> tuple[Finding, ...]:
         *_find_numbers_as_text(data, frame),
     ]
     present = {name: cells[~find_missing(cells)] for name, cells in columns.items()}
-    kinds = data.samples.dtypes.items()
-    ordered = {name for name, kind in kinds if getattr(kind, "ordered", False)}
-    looks = _find_missing_codes, _find_variants, _find_counters, _find_number_dates, _find_order
-    for look in looks:
+    for look in (_find_missing_codes, _find_variants, _find_counters, _find_number_dates):
         for name, cells in present.items():
-            found += [] if look is _find_order and name in ordered else look(name, cells)
+            found += look(name, cells)
+    for name, cells in present.items():
+        if cells.dtype == object and not getattr(data.samples[name].dtype, "ordered", False):
+            found += _find_order(name, cells)
     return (*found, *find_left_out(data.dropped))
 
 
@@ -166,8 +166,6 @@ def join_alike(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def _find_order(name: str, present: Any) -> Iterator[Finding]:
     """Categories that are steps of a usual scale."""
-    if present.dtype != object:
-        return
     found = {str(cell).strip().casefold(): str(cell) for cell in set(present.tolist())}
     for scale in SCALES if len(found) > 2 else ():
         steps = [found[step] for step in scale.split(",") if step in found]
