@@ -17,11 +17,13 @@ import re
 from collections.abc import Callable, Mapping
 from html import escape
 from importlib.resources import files
+from inspect import cleandoc
 from typing import Any
 from urllib.parse import quote
 
 from imkpl._checks import import_extra
 from imkpl._writing import check_target, write_file
+from imkpl.estimators._base import BasePrototypeModel
 from imkpl.explanations.show import show_cell
 from imkpl.measures import say_chances
 from imkpl.plots.displays import COLORS, shorten
@@ -97,30 +99,7 @@ def write_report(
     ----------
     model : estimator
         A fitted IMKPL or ISKPL, or a pipeline that ends with one.
-    X : samples
-        Held-out samples, in the form given to `fit`.
-    y : array-like of shape (n_samples,) or None
-        Class labels. Without them the report has no accuracy.
-    path : str or path
-        File to write, ending in ``.html``, or in ``.json`` for the numbers of the page.
-    train : tuple (X, y), optional
-        The data given to `fit`, for the distributions of features, the maps and duplicates.
-    stability : Stability, optional
-        Result of :func:`imkpl.stability` for the model's settings and training data.
-    by : mapping of str to array-like of shape (n_samples,), optional
-        Columns that divide X into subgroups, each of which is measured on its own.
-    groups : array-like of shape (n_samples,), optional
-        Whom samples belong to: intervals count groups.
-    sites : array-like of shape (n_train,) or dict, optional
-        The site of each sample of `train`: every site is left out in turn, by a fit to the others.
-        Or what :func:`imkpl.report.sites.measure_sites` found.
-    title : str, optional
-        Title of the report.
-
-    Returns
-    -------
-    pathlib.Path
-        The file, which is replaced atomically; a notebook shows the page.
+    %s
     """
     target = check_target(path)
     if target.suffix.lower() not in (".html", ".htm", ".json"):
@@ -132,6 +111,11 @@ def write_report(
     found = summarize(model, X, y, **options, sites=sites, title=title)
     write_file(target, report_bytes(found, target))
     return ReportFile(target)
+
+
+# Its parameters but the first, and what it returns, are those of the method.
+_DESCRIBED = cleandoc(BasePrototypeModel.report.__doc__ or "").partition("----------\n")[2]
+write_report.__doc__ = cleandoc(write_report.__doc__ or "") % _DESCRIBED
 
 
 def report_bytes(found: dict[str, Any], path: pathlib.Path) -> bytes:
