@@ -135,7 +135,6 @@ class DaskBank(BaseWrapper):
         )
 
     def around(self, kernels: Kernels) -> DaskKernels:
-        """The kernels inside, computed by the cluster."""
         return DaskKernels(kernels)
 
 
@@ -149,11 +148,9 @@ class DaskKernels(WrappedKernels):
     local = base.inside("local")
 
     def evaluate(self, index: int) -> FloatArray:
-        """The matrix of one base kernel."""
         return np.asarray(self.select([index]).combine([1.0]))
 
     def combine(self, weights: ArrayLike) -> FloatArray:
-        """``sum_l weights_l K_l``, one block of kernels or samples per task."""
         factors, (n_rows, n_columns) = self.check_weights(weights), self.shape
         used = np.flatnonzero(factors)
         if is_small(used.size * n_rows * n_columns * self.value_cost) or used.size == 0:
@@ -172,32 +169,27 @@ class DaskKernels(WrappedKernels):
         return np.asarray(np.tril(total) + np.tril(total, -1).T)
 
     def contract(self, M: ArrayLike) -> FloatArray:
-        """``<K_l, M>`` for every l, one block of kernels per task."""
         matrix = self.check_matrix(M)
         return self._by_blocks(matrix.size * self.value_cost, "contract", matrix)
 
     def pairs(
         self, rows: ArrayLike, columns: ArrayLike, dtype: DTypeLike = np.float64
     ) -> FloatArray:
-        """``K_l(x_rows[p], x_columns[p])`` for the listed pairs, one block of kernels per task."""
         left, right = check_pairs(rows, columns, self.shape[0])
         n_values = left.size * self.value_cost
         return self._by_blocks(n_values, "pairs", left, right, dtype, axis=1)
 
     def contract_pairs(self, values: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
-        """``sum_p values_p K_l(x_rows[p], x_columns[p])``, one block of kernels per task."""
         left, right = check_pairs(rows, columns, self.shape[0])
         n_values = left.size * self.value_cost
         return self._by_blocks(n_values, "contract_pairs", values, left, right)
 
     def contract_rows(self, rows: Any, row_weights: ArrayLike, mixes: Any = None) -> FloatArray:
-        """``sum_i row_weights_i r_i K_l r_i'`` for every l, one block of kernels per task."""
         rows, factors, mixes = check_rows(rows, row_weights, self.shape[0], mixes)
         # A pair of samples in a row costs about as much as a value of a kernel of numbers.
         return self._by_blocks(16 * rows.nnz, "contract_rows", rows, factors, mixes)
 
     def tabulated(self) -> Kernels:
-        """Expensive kernels evaluated once, by blocks of pairs; a table of them is read here."""
         if self.value_cost == 1.0:
             return self
         if isinstance(self.kernels, WrappedKernels):
@@ -211,7 +203,6 @@ class DaskKernels(WrappedKernels):
         return self.kernels.as_table(values)
 
     def around(self, kernels: Kernels) -> Self:
-        """The same around other kernels, those of partitions that were gathered included."""
         gathered = kernels.kernels if isinstance(kernels, DaskKernels) else kernels
         return replace(self, kernels=gathered)
 
@@ -279,13 +270,11 @@ class DaskSamples(BlockSamples):
     starts: IntArray  # first row of every partition, and number of rows
 
     def distribute(self, kernels: Kernels) -> Kernels:
-        """The same kernels, computed by the same cluster."""
         return DaskKernels(kernels)
 
     def map(
         self, function: Callable[..., Any], *common: Any, per_row: Sequence[Any] = ()
     ) -> list[Found]:
-        """Apply a function to every partition with samples in view, one task each."""
         owners = np.searchsorted(self.starts, self.rows, side="right") - 1
         order = np.argsort(owners, kind="stable")
         groups = np.split(order, np.flatnonzero(np.diff(owners[order])) + 1) if order.size else []

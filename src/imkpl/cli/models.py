@@ -13,6 +13,8 @@ import numpy as np
 
 from imkpl._progress import announce
 from imkpl.cli.command import echo, echo_note, echo_table, progress_bar, setting
+from imkpl.explanations.explanation import write_chance
+from imkpl.explanations.show import show_cell
 from imkpl.measures import (
     ALIKE,
     judge,
@@ -541,8 +543,6 @@ def describe_model(model: Any, *, records: bool = False) -> dict[str, Any]:
 
 def list_classes(model: Any) -> list[dict[str, Any]]:
     """The classes with their numbers of prototypes and records; of values the prototypes."""
-    from imkpl.explanations.show import show_cell
-
     if is_regressor(model):
         sizes = zip(
             model.prototype_values_.tolist(), np.diff(model.prototypes_.indptr), strict=True
@@ -569,8 +569,6 @@ def say_constraints(constraints: dict[str, Any]) -> list[str]:
 
 def echo_model(answer: dict[str, Any], most: int | None = None) -> None:
     """Print how often a model is right, its features, and the prototypes of its classes."""
-    from imkpl.explanations.explanation import write_chance
-
     origin, features = answer["provenance"] or {}, answer["features"]
     folds, held_out = origin.get("folds"), origin.get("held_out")
     is_value = answer["kind"] == "IMKPLRegressor"

@@ -33,6 +33,7 @@ from imkpl.cli.command import (
 )
 from imkpl.cli.models import describe_accuracy, say_accuracy
 from imkpl.cli.review import echo_review
+from imkpl.explanations.show import show_cell
 from imkpl.measures import judge, measure_errors
 from imkpl.readers import InputError, ReadOptions, read_training_file
 from imkpl.readers.cells import ENDING
@@ -202,8 +203,6 @@ def _tabulate(rows: list[dict[str, Any]]) -> Any:
 
 def _show_shares(row: dict[str, Any], shares: Any) -> str:
     """The probability of the answer, or the interval of a value."""
-    from imkpl.explanations.show import show_cell
-
     if None in shares:
         return "-"
     if isinstance(row["prediction"], float):
@@ -212,8 +211,6 @@ def _show_shares(row: dict[str, Any], shares: Any) -> str:
 
 
 def _echo_predictions(answer: dict[str, Any]) -> None:
-    from imkpl.explanations.show import show_cell
-
     rows = answer["rows"]
     if answer["out"] is not None:
         echo(f"{len(rows)} rows written to {answer['out']}.")
