@@ -70,7 +70,9 @@ class Review:
         self, build: Callable[..., Any], data: DataFile, test: DataFile, seed: int
     ) -> dict[str, Any]:
         """What is kept in the model: the remarks, and what each that is obeyed costs in folds."""
-        model = fingerprint(models.fit_rows(build(test), data))
+        from imkpl.report.subject import fingerprint_model
+
+        model = fingerprint_model(models.fit_rows(build(test), data))
         if model != self.model:
             echo_note(
                 f"{self.file} is about another model than these data and options give without it; "
@@ -145,13 +147,6 @@ def read_review(path: Path) -> Review:
     model = found.get("model") or {}
     name = str(found.get("reviewer") or "")
     return Review(path.name, name, str(model.get("fingerprint", "")), tuple(remarks))
-
-
-def fingerprint(model: Any) -> str:
-    """What tells a model from others, as its page has it."""
-    from imkpl.report.subject import fingerprint_model
-
-    return fingerprint_model(model)
 
 
 def echo_review(found: dict[str, Any] | None) -> None:

@@ -273,6 +273,16 @@ def format_percent(share: float | None, digits: int = 0) -> str:
     return f"{round(100 * share, digits) + 0.0:.{digits}f}%"
 
 
+def _cut_card(card: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A card without what the script does not draw: most of a page are its features."""
+    if card is None:
+        return None
+    drawn = ("name", "value", "supporting", "opposing", "for")
+    near = ("near_supporting", "near_opposing", "outside")
+    rows = [{key: one[key] for key in (*drawn, *filter(one.get, near))} for one in card["features"]]
+    return {**card, "features": rows}
+
+
 def _select_data(found: dict[str, Any]) -> dict[str, Any]:
     """The part of the dict that the script of the page reads."""
     return {
@@ -283,7 +293,10 @@ def _select_data(found: dict[str, Any]) -> dict[str, Any]:
             {"name": one["name"], "weight": one["weight"]}
             for one in sorted(found["features"]["features"], key=lambda one: one["feature"])
         ],
-        "samples": found["samples"],
+        "samples": {
+            **found["samples"],
+            "rows": [{**row, "card": _cut_card(row["card"])} for row in found["samples"]["rows"]],
+        },
         "map": [
             [*at, one["row"], one["sample"], one["label"]]
             for one, at in zip(found["map"]["points"], place_map(found["map"])[0], strict=True)
