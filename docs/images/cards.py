@@ -49,7 +49,7 @@ with sync_playwright() as driver:
     browser = driver.chromium.launch(
         executable_path=shutil.which("chromium"), args=["--no-sandbox"]
     )
-    page = browser.new_page(viewport={"width": 920, "height": 400}, device_scale_factor=1.5)
+    page = browser.new_page(viewport={"width": 920, "height": 400}, device_scale_factor=1)
     for name, content in pages.items():
         page.set_content(f'<!doctype html><body style="margin:0">{content}')
         page.locator("body > *").screenshot(path=HERE / f"{name}.png")

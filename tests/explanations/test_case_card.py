@@ -257,7 +257,7 @@ def test_doubt_is_said(patients):
     assert blank.card().doubt == "no evidence"
     assert "All that the model reads is missing" in blank.card().doubt_text
     assert len(str(blank.card()).splitlines()) == 2
-    assert "dashed" in blank._repr_html_()
+    assert "dashed" not in blank._repr_html_()
     assert "<table" not in blank._repr_html_()
 
 

@@ -229,10 +229,10 @@ def write_html(card: CaseCard) -> str:
     chance = ""
     if card.value is None:
         answer, chance = str(card.answer), f" {percent(card.probability)}"
-    badge, edge = BADGES[card.doubt], "dashed" if card.doubt == "no evidence" else "solid"
+    badge = BADGES[card.doubt]
     parts = [
         f'<div style="font:13px/1.45 system-ui,sans-serif;max-width:860px;padding:12px 16px;'
-        f"margin:6px 0;border:1px {edge} {GREY};border-left:5px {edge} {badge};"
+        f"margin:6px 0;border:1px solid {GREY};border-left:5px solid {badge};"
         'border-radius:6px">',
         f'<div style="font-size:16px"><span style="opacity:.7">{escape(card.case)} is</span> '
         f"<b>{escape(answer)}</b>{escape(chance)}"
@@ -254,14 +254,12 @@ def _table_html(card: CaseCard) -> Iterator[str]:
     left = f"{cell}text-align:left;"
     line = f"background:none;border-top:1px solid {GREY};"
     heads = ["<div>this&nbsp;case</div>"]
-    for side in (card.supporting, card.opposing):
-        like, unlike = write_side(card, side)
-        label = show_cell(side["label"]) if card.value else side["label"]
-        heads.append(
-            f"<div>like {escape(side['case'])}, {escape(str(label))}</div>"
-            f'<div style="font-weight:400;opacity:.7">{",<br>".join(map(escape, like + unlike))}'
-            "</div>"
-        )
+    for side, name in zip((card.supporting, card.opposing), name_sides(card), strict=True):
+        label = str(show_cell(side["label"]) if card.value else side["label"])
+        heads.append(f"<div>{escape(side['case'])}, {escape(label)}</div>")
+        like = ", ".join(part for parts in write_side(card, side) for part in parts)
+        yield f'<div style="margin:2px 0;opacity:.8"><b>For {escape(name)}</b>: like case '
+        yield f"{escape(side['case'])}, {escape(like)}</div>"
     for place, picture in enumerate((card.pictures or {}).values()):
         heads[place] = (picture if picture.startswith("<") else escape(picture)) + heads[place]
     first = 0 if has_values(card) or card.pictures else 1
@@ -313,7 +311,7 @@ def _series_html(card: CaseCard) -> str:
     if series["from"] is not None:
         start, stop = across * series["from"], across * series["to"]
         shade = f'<rect x="{start:.1f}" width="{max(stop - start, 2):.1f}" height="{HEIGHT}"'
-        shade += f' fill="{GREY}"/>'
+        shade += f' fill="{GREY}" fill-opacity=".18"/>'
         said = "; shaded: steps that tell it from the opposing case"
     lines = [
         " ".join(
