@@ -139,7 +139,9 @@ def test_a_case_is_changed_and_answered_at_once(open_page, patients, tmp_path):
     age.fill("old")
     assert page.locator("#own-wrong").inner_text() == "Expected a number: age"
     assert age.get_attribute("aria-invalid") == "true"
+    assert page.locator("#card.stale").count() == 1
     age.fill("43,0")
+    assert page.locator("#card.stale").count() == 0
     assert page.locator("#own-wrong").inner_text() == ""
     page.get_by_role("button", name="Reset").click()
     original = model.explain(X.iloc[[10]]).card()
