@@ -87,7 +87,7 @@ class IMKPLRegressor(RegressorMixin, BasePrototypeModel):
             The least and the largest value; only with `return_interval`. The values plus quantiles
             of `residuals_`, the errors on training samples by models of others.
         """
-        values = self._decide(X, self._predictor)[:, 0]
+        values = self._decide(X, self.predictor_)[:, 0]
         if return_interval is None:
             return values
         return values, values[:, np.newaxis] + self._find_errors(return_interval)
