@@ -303,8 +303,7 @@ def _noted_warnings() -> Iterator[None]:
             yield
         finally:
             shown = [one for one in caught if not issubclass(one.category, for_developers)]
-            for text in dict.fromkeys(" ".join(str(one.message).split()) for one in shown):
-                echo_note(text)
+            echo_note(*dict.fromkeys(" ".join(str(one.message).split()) for one in shown))
 
 
 def _describe(error: Exception, *, debug: bool) -> tuple[str, int]:
@@ -327,9 +326,9 @@ def echo(*lines: str) -> None:
     _write(sys.stdout, *(lines or [""]))
 
 
-def echo_note(text: str) -> None:
+def echo_note(*texts: str) -> None:
     """Print what was guessed or noticed."""
-    _write(sys.stderr, f"note: {text}")
+    _write(sys.stderr, *(f"note: {text}" for text in texts))
 
 
 def echo_error(text: str) -> None:

@@ -119,8 +119,7 @@ def _echo_findings_of_new(answer: dict[str, Any]) -> None:
 
 
 def _echo_check(answer: dict[str, Any]) -> None:
-    for text in answer["notes"]:
-        echo_note(text)
+    echo_note(*answer["notes"])
     head = ("column", "read as", "values", "missing", "to change it")
     rows = [
         (one["name"], one["role"], one["values"], one["n_missing"] or "", one["change"])
@@ -149,8 +148,7 @@ def _echo_check(answer: dict[str, Any]) -> None:
 
 def _echo_findings(data: DataFile) -> None:
     """Print, before a fit, how columns are read and what the check finds."""
-    for text in data.notes:
-        echo_note(text)
+    echo_note(*data.notes)
     if not data.is_table:
         return
     n_text = sum(kind.kind not in "iuf" for kind in data.samples.dtypes)
@@ -158,8 +156,7 @@ def _echo_findings(data: DataFile) -> None:
     parts += [f"{n_text} of categories"] * (n_text > 0)
     parts += [f"{len(data.dropped)} left out"] * bool(data.dropped)
     echo_note(f"{', '.join(parts)} (listed by imkpl check).")
-    for one in data.findings:
-        echo_note(f"{one.text} {one.advice}".strip())
+    echo_note(*(f"{one.text} {one.advice}".strip() for one in data.findings))
 
 
 @dataclass(frozen=True)

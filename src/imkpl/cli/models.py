@@ -456,26 +456,20 @@ def find_outside(explanation: Any) -> dict[int, list[str]]:
 
 def read_for_model(model: Any, path: Path, options: ReadOptions, **more: Any) -> DataFile:
     """Samples in the form that a model was fitted to; notes are printed."""
-    classes = None if is_regressor(model) else model.classes_.tolist()
     reading = find_origin(model).get("reading", {})
     if path.suffix.lower() == ENDING:
         data = read_cells(path, options, more.get("usual_target"), is_new=True)
-        for text in data.notes:
-            echo_note(text)
-        return data
-    if input_kind(model) == "series":
+    elif input_kind(model) == "series":
         roles = {name: reading.get(name) for name in ("series", "time", "target")}
         given = {name: one for name in roles if (one := getattr(options, name))}
         data = read_log(path, replace(options, **(roles | given)), tuple(model.feature_names_in_))
-        for text in data.notes:
-            echo_note(text)
-        return data
-    known = {name: reading.get(name) for name in ("merge_spellings", "months")}
-    known["months"] = tuple(known["months"] or ())
-    options = replace(options, **{name: one for name, one in known.items() if one})
-    data = read_new_file(path, _expected_columns(model), options, classes=classes, **more)
-    for text in data.notes:
-        echo_note(text)
+    else:
+        known = {name: reading.get(name) for name in ("merge_spellings", "months")}
+        known["months"] = tuple(known["months"] or ())
+        options = replace(options, **{name: one for name, one in known.items() if one})
+        classes = None if is_regressor(model) else model.classes_.tolist()
+        data = read_new_file(path, _expected_columns(model), options, classes=classes, **more)
+    echo_note(*data.notes)
     return data
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from imkpl._checks import import_extra
 from imkpl.readers import column_roles as roles
 from imkpl.readers.formats import InputError, ReadOptions
 
@@ -22,16 +23,10 @@ def read_cells(
     """The cells of a file, with the classes and groups in columns of `obs`."""
     from imkpl.readers.read import DataFile
 
-    try:
-        from anndata import read_h5ad
-    except ImportError as error:
-        raise InputError(
-            f"{path.name} is read by anndata, which is not installed. Install it with pip install "
-            "'imkpl[cli,anndata]'."
-        ) from error
+    anndata = import_extra("anndata", "cli,anndata", f"{path.name} is read by")
     if not path.exists():
         raise InputError(f"{path} does not exist. Check the name and the folder.")
-    adata = read_h5ad(path)
+    adata = anndata.read_h5ad(path)
     names = list(adata.obs.columns)
     target = options.target or (target if target in names else None)
     if target is None and not is_new:

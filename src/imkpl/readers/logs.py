@@ -5,7 +5,6 @@ from __future__ import annotations
 import pathlib
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,19 +75,20 @@ def read_log(
         time, table["time "] = "time ", roles.read_column(frame[options.time], options.time).values
     samples = read_series(table, series="trial ", time=time)
     labels = None if target is None else _one_per_trial(frame[target], trials, target)
-    data = DataFile(
+    groups = None
+    if options.group is not None:
+        groups = _one_per_trial(frame[options.group], trials, options.group)
+    return DataFile(
         samples,
         labels if labels is None else roles.as_label_array(labels),
         trials[np.sort(first)],
         target=target,
         notes=(*raw.notes, _describe(samples, str(options.series), list(kept))),
         dropped={name: "text" for name in read if name not in kept},
+        groups=groups,
+        group_column=options.group,
         style=raw.style,
     )
-    if options.group is not None:
-        data = replace(data, groups=_one_per_trial(frame[options.group], trials, options.group))
-        data = replace(data, group_column=options.group)
-    return data
 
 
 def _one_per_trial(column: Any, trials: Any, name: str) -> Any:

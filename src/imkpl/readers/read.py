@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from imkpl._checks import quote
+from imkpl._checks import quote, take_fields
 from imkpl._writing import digest
 from imkpl.readers import column_roles as roles
 from imkpl.readers.cells import ENDING, read_cells
@@ -77,8 +77,7 @@ class DataFile:
         """The same columns and notes for the rows at some places, or in a mask."""
         rows = np.arange(len(self))[rows]
         names = ("y", "ids", "groups", "sites", "later", "eligible")
-        given = {name: getattr(self, name) for name in names}
-        taken: dict[str, Any] = {k: None if v is None else v[rows] for k, v in given.items()}
+        taken = take_fields(self, names, rows)
         subgroups = {name: texts[rows] for name, texts in self.subgroups.items()}
         samples = self.samples.iloc[rows] if self.is_table else self.samples[rows]
         return replace(self, samples=samples, subgroups=subgroups, **taken)
@@ -448,9 +447,10 @@ def _compare_columns(
 ) -> list[str]:
     """Raise if a needed column is missing; a note about those that are not part of the model."""
     present = set(given)
-    lacking = [name for name in expected.live if name not in present]
-    needed = [name for name in lacking if name not in options.not_measured]
-    if needed or (lacking and not expected.reads_missing):
+    needed = [name for name in expected.live if name not in present]
+    if expected.reads_missing:
+        needed = [name for name in needed if name not in options.not_measured]
+    if needed:
         raise InputError(
             f"{file} lacks {count(len(needed), 'column')} that the model reads: "
             f"{list_names(needed)}. Add or rename columns, or say that it was not measured: "
