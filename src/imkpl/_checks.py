@@ -1,7 +1,5 @@
 """Checks of arrays that raise a sentence: what was wrong, what was expected, how to fix it."""
 
-from __future__ import annotations
-
 import importlib
 import unicodedata
 from collections.abc import Iterable, Sequence

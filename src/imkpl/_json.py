@@ -1,7 +1,5 @@
 """Values that JSON, and a page, can hold."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any, ClassVar

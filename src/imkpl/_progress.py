@@ -3,8 +3,6 @@
 ``verbose=1`` listens and writes lines to standard error; the command line listens and draws a bar.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

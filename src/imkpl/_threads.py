@@ -8,8 +8,6 @@ Importing Numba takes a third of a second, so that the files of loops are import
 first called (`Loops`).
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator

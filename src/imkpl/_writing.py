@@ -1,7 +1,5 @@
 """The one way to write an output file, completely or not at all, and the one digest of data."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -5,8 +5,6 @@ and their annotations say what it may hold, and its method `check` what belongs 
 kernels or a new bank are a new name in `PARTS`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

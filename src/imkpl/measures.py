@@ -1,7 +1,5 @@
 """Measures of a prototype model: interpretability (IP), discrimination (DR), stability."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Answers go to standard output, everything else to standard error.
 """
 
-from __future__ import annotations
-
 import inspect
 import io
 import json

@@ -1,7 +1,5 @@
 """Commands that look at data: ``check``, ``fit`` and ``demo``, a fit to embedded data."""
 
-from __future__ import annotations
-
 import io
 import os
 import time

@@ -1,7 +1,5 @@
 """What commands know of a model: how well it does, what it reads, and what they say of it."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What an expert said on a page about cases, prototypes and features: constraints for a fit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What commands measure and say of sites."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Commands for a fitted model: predict, explain, report, export, inspect and card."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace

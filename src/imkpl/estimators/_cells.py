@@ -1,7 +1,5 @@
 """Single cells: what an `AnnData` holds as samples, and answers as its columns."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

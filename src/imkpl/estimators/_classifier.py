@@ -1,7 +1,5 @@
 """Classifiers: what their answers are, and how costs, prevalence and an order change them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 

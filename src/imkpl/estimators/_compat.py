@@ -1,7 +1,5 @@
 """What scikit-learn has no public names for, in one place; callbacks and lines of progress."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack

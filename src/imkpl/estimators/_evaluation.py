@@ -1,7 +1,5 @@
 """Measures of models: scorers, stability over refits, and the path over numbers of features."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

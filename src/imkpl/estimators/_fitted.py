@@ -1,7 +1,5 @@
 """From the state in which a search ends to the attributes of a fitted estimator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """IMKPL, and ISKPL on a single kernel."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from imkpl.estimators._classifier import BasePrototypeClassifier

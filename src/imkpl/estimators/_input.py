@@ -1,7 +1,5 @@
 """What X is: the kernels that read it, the names of its samples, and collections of Dask."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar

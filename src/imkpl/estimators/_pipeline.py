@@ -1,7 +1,5 @@
 """Models behind a pipeline: their reasons in the names and units of the data given to it."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from copy import copy

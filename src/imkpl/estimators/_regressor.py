@@ -1,7 +1,5 @@
 """The regressor: values with intervals."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

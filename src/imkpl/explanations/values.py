@@ -1,7 +1,5 @@
 """The exact reasons for values, and for classes with an order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Algorithm 1: codes, prototypes and weights in turn, until the objective stops falling."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from imkpl.model.objective import ObjectiveParts, evaluate

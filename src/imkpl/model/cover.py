@@ -1,7 +1,5 @@
 """The first prototypes: samples that cover the classes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

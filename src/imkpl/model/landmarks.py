@@ -1,7 +1,5 @@
 """Landmarks: a few samples of every class that stand for all of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from imkpl._typing import BoolArray, FloatArray, IntArray

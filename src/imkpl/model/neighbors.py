@@ -1,7 +1,5 @@
 """Neighbourhoods: the nearest samples of the same class and of other classes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -11,8 +11,6 @@ being easy to reconstruct. With prototypes and codes fixed, each of them is line
 weights.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 
 import numpy as np

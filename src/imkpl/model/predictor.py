@@ -1,7 +1,5 @@
 """Prediction: codes of samples, class scores from codes, and the fitted model that yields both."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The three updates of Algorithm 1. Each returns a state whose objective is no higher."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

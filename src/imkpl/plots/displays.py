@@ -1,7 +1,5 @@
 """Displays of what a fit found, and what all displays share: colours, names, panels, checks."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self

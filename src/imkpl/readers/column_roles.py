@@ -1,7 +1,5 @@
 """What the columns of a table are: numbers, categories, the target, row names, or useless."""
 
-from __future__ import annotations
-
 import difflib
 import re
 import shlex

@@ -4,8 +4,6 @@ In text, encoding, separator, decimal mark, header and missing cells are guessed
 Feather files are read by pyarrow; a spreadsheet is read as if it had been saved as text.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import datetime

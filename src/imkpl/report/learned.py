@@ -1,7 +1,5 @@
 """What the model learned: prototypes, features, and maps of the samples."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

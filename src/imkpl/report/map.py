@@ -1,7 +1,5 @@
 """A map of samples: t-SNE of the distances in the feature space of the learned kernel."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

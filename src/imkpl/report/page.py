@@ -5,8 +5,6 @@ show them and no name in them is ever markup. Colours are those of `imkpl.plots`
 meaning alone.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Whether a model holds at a site that it has not learned from, and whether it tells sites."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Callable

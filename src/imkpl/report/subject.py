@@ -1,7 +1,5 @@
 """What a report is about: a model, held-out samples and, if given, the training data."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -1,7 +1,5 @@
 """A model and its decisions as one dict: everything that a report shows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any

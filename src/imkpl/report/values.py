@@ -1,7 +1,5 @@
 """What a page says of values: errors beside those of a line, prototypes by value, and cards."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

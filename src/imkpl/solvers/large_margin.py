@@ -1,7 +1,5 @@
 """A large-margin linear programme in which few of many variables take part."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import linprog
 
