@@ -187,7 +187,7 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
         array of shape (n_samples, n_classes)
             Rows sum to one, columns are ordered as `classes_`; NaN for samples that get no answer.
         """
-        return self._find_chances(self._decide(X, self._predictor))
+        return self._find_chances(self._decide(X, self.predictor_))
 
     @by_partition
     def decision_function(self, X: Any) -> FloatArray:
@@ -256,7 +256,7 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
     @property
     def _decider(self) -> Predictor:
         """The predictor, whose classes start ahead as costs say."""
-        predictor: Predictor = self._predictor
+        predictor: Predictor = self.predictor_
         if predictor.votes is None or (self.costs is None and self.prevalence is None):
             return predictor
         return replace(predictor, votes=predictor.votes.ahead(self._head_starts))
