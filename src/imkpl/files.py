@@ -194,7 +194,7 @@ def _holds(array: np.ndarray[Any, Any], item: Any) -> bool:
 
 def check_learned(kind: str, values: Mapping[str, Any]) -> None:
     """Raise a ValueError unless these are the attributes of a fitted model."""
-    learned = {**LEARNED, **(OF_CLASSES if "classes_" in values else OF_VALUES)}
+    learned = {**LEARNED, **(OF_VALUES if kind == "IMKPLRegressor" else OF_CLASSES)}
     missing = sorted(set(learned) - {"provenance_"} - set(values))
     require(not missing, f"{kind} lacks {missing[:1]}, which every fit sets")
     form, predictor, history = values["_form"], values["_predictor"], values["history_"]
