@@ -12,7 +12,7 @@ import math
 import os
 import pathlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from inspect import cleandoc
@@ -137,42 +137,34 @@ def render_report(found: dict[str, Any]) -> str:
     str
         HTML with styles, script, data and charts in it.
     """
-    environment = make_environment(autoescape=True)
-    from markupsafe import Markup
-
-    static = files("imkpl.report") / "static"
-    is_value = found.get("kind") == "values"
-    names = "page.css", "predictor.js", "values.js" if is_value else "page.js"
-    style, *scripts = ((static / name).read_text("utf-8") for name in names)
-    hashes = [
-        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
-    ]
-    if is_value:
-        return str(
-            environment.get_template("values.html").render(
-                report=found,
-                style=Markup(style),
-                scripts=map(Markup, scripts),
-                hashes=hashes,
-                data=Markup(embed_json({"form": found["form"]})),
-            )
-        )
-    page: str = environment.get_template("page.html").render(
+    if found.get("kind") == "values":
+        data = {"form": found["form"]}
+        return _render_page("values.html", ("predictor.js", "values.js"), data, report=found)
+    return _render_page(
+        "page.html",
+        ("predictor.js", "page.js"),
+        _select_data(found),
         report=found,
         views=build_views(found),
         cases={row["row"]: row for row in found["samples"]["rows"]},
         most_in_legend=MOST_IN_LEGEND,
-        markers=MARKERS,
         ring=RING,
         star=STAR,
-        n_colors=len(COLORS),
-        style=Markup(style),
-        scripts=map(Markup, scripts),
-        # The content security policy allows these scripts only.
-        hashes=hashes,
-        data=Markup(embed_json(_select_data(found))),
     )
-    return page
+
+
+def _render_page(template: str, scripts: Sequence[str], data: Any, **values: Any) -> str:
+    """A template with styles, scripts and data in it."""
+    environment = make_environment(autoescape=True)
+    from markupsafe import Markup
+
+    static = files("imkpl.report") / "static"
+    style, *texts = (Markup((static / name).read_text("utf-8")) for name in ("page.css", *scripts))
+    # The content security policy allows these scripts only.
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+    shared = {"style": style, "scripts": texts, "hashes": hashes, "data": Markup(embed_json(data))}
+    drawn = {"markers": MARKERS, "n_colors": len(COLORS)}
+    return str(environment.get_template(template).render(**shared, **drawn, **values))
 
 
 def render_path(found: dict[str, Any], title: str) -> str:
@@ -194,12 +186,8 @@ def render_path(found: dict[str, Any], title: str) -> str:
     said = "Accuracy on left-out rows by the number of features; bars are one standard error."
     paths = [("line", 0, line), ("line", 0, bars)]
     drawn = {"width": 500, "height": 190, "ticks": ticks, "paths": paths, "texts": texts}
-    values = {"found": found, "title": title, "drawn": {**drawn, "text": said}}
-    from markupsafe import Markup
-
-    style = files("imkpl.report").joinpath("static/page.css").read_text("utf-8")
-    template = make_environment(autoescape=True).get_template("path.html")
-    return str(template.render(**values, style=Markup(style), n_colors=8, markers=[]))
+    drawn["text"] = said
+    return _render_page("path.html", (), None, found=found, title=title, drawn=drawn)
 
 
 def build_model_card(
