@@ -6,7 +6,7 @@ import base64
 import pathlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jinja2 import Environment, PackageLoader
 
@@ -70,7 +70,8 @@ def introduce(*, quick: bool) -> tuple[str, ...]:
 
 
 def as_markdown(sections: Sequence[Section], introduction: Sequence[str], images: str = "") -> str:
-    """The page in Markdown."""
+    """The page in Markdown; a note on a data set comes once."""
+    told: set[str] = set()
     blocks = [f"# {TITLE}", *(_plain(text) for text in introduction)]
     for section in sections:
         blocks += [f"## {_plain(section.title)}", _plain(section.printed) + "."]
@@ -79,7 +80,9 @@ def as_markdown(sections: Sequence[Section], introduction: Sequence[str], images
                 path = f"{images}/{piece.file}" if images else piece.file
                 blocks.append(f"![{_plain(piece.caption)}]({path})")
             else:
-                blocks += _table_blocks(piece)
+                new = tuple(note for note in piece.notes if note not in told)
+                blocks += _table_blocks(replace(piece, notes=new))
+                told.update(new)
         blocks += _note_blocks(section.notes)
     return "\n\n".join(blocks) + "\n"
 

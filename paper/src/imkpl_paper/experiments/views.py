@@ -186,7 +186,8 @@ def _own_entry(
     if not values:
         return Entry(NOTHING)
     measure, summary = MEASURES[name], summarize(list(values.values()))
-    spread = f" ± {measure.format(summary.spread)}" if summary.n_splits > 1 else ""
+    has_spread = summary.n_splits > 1 and not measure.is_control
+    spread = f" ± {measure.format(summary.spread)}" if has_spread else ""
     return Entry(measure.format(summary.mean) + spread, is_bold, is_tied)
 
 
