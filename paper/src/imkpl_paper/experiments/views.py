@@ -16,6 +16,7 @@ from imkpl_paper.experiments.published import (
     published_measure,
     published_settings,
     published_values,
+    read_published,
 )
 from imkpl_paper.experiments.studies import STUDIES, Choice
 
@@ -139,8 +140,9 @@ def show_measures(found: Found) -> Pieces:
 def _one_dataset(found: Found, choice: Choice) -> Table:
     plan, names = found.plan, found.plan.item.measures
     rows = {m: found.pick(choice.name, m) for m in plan.size.methods} if choice.name else {}
+    is_printed = bool(read_published()[plan.item.name]["label"])
     published = {
-        m: {n: published_measure(choice.asked, printed_name(m), n) for n in names}
+        m: {n: published_measure(choice.asked, printed_name(m), n) for n in names if is_printed}
         for m in plan.size.methods
     }
     values = {n: {m: values_by_split(r, n) for m, r in rows.items()} for n in names}
@@ -154,7 +156,7 @@ def _one_dataset(found: Found, choice: Choice) -> Table:
         }
         for correction in CORRECTIONS
     )
-    has_paper = {n: any(theirs[n] is not None for theirs in published.values()) for n in names}
+    has_paper = {n: any(theirs.get(n) is not None for theirs in published.values()) for n in names}
     header = ["method"]
     for name in names:
         header += [MEASURES[name].title, *(("paper",) if has_paper[name] else ())]
