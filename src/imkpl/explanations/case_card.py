@@ -666,11 +666,7 @@ def _split_by_channel(one: Explanation, prototypes: Sequence[int]) -> FloatArray
 
 
 def _find_span(gains: FloatArray) -> tuple[int, int]:
-    """The first and the last step of the span that tells most, a little widened.
-
-    It has the largest sum of what steps gain beyond half of their mean size, so that noise does not
-    lengthen it; ends of what happens there look like noise.
-    """
+    """The ends of the span with the largest sum of gains beyond half of their mean size."""
     sums = np.concatenate([[0.0], np.cumsum(gains - UNUSUAL * np.abs(gains).mean())])
     stop = int(np.argmax(sums - np.minimum.accumulate(sums)))
     start = int(np.argmin(sums[: stop + 1]))

@@ -22,12 +22,7 @@ def choose_landmarks(
     kernel_weights: FloatArray | None = None,
     is_wanted: BoolArray | None = None,
 ) -> tuple[IntArray, FloatArray]:
-    """Landmarks spread over every class, and their weights, which sum to that of the class.
-
-    Distances are those in the combined kernel, by default in the average of all. Landmarks that are
-    wanted come first, even if they are more than the class would get. Where samples are very many,
-    some stand for all of them.
-    """
+    """Landmarks of every class, wanted ones first, and their weights, which sum to that of it."""
     if kernel_weights is None:
         kernel_weights = np.full(kernels.n_kernels, 1 / kernels.n_kernels)
     classes = [np.flatnonzero(labels == q) for q in range(int(labels.max()) + 1)]
@@ -122,16 +117,7 @@ def draw_landmarks(
     working_memory: float,
     first: IntArray | None = None,
 ) -> IntArray:
-    """Landmarks of one class by D^2 sampling, as in k-means++, as indices into its members.
-
-    A sample is drawn with a probability proportional to its weight times its squared distance to
-    the nearest landmark so far. Candidates are drawn in batches from the known distances and
-    accepted with the probability by which their distances have shrunk since, which gives the same
-    distribution as drawing one by one. So there is one pass over the class per batch, and every
-    similarity to a landmark is computed once.
-
-    There are fewer than `n_chosen` only if the kernels cannot tell the other members apart.
-    """
+    """Landmarks of a class by D^2 sampling, as in k-means++, as indices into its members."""
     if n_chosen >= members.size:
         return np.arange(members.size)
     chosen = np.empty(0, np.intp) if first is None else first
@@ -147,6 +133,7 @@ def draw_landmarks(
         drawn = np.minimum(drawn, np.flatnonzero(shares)[-1])
         similarities = kernels.take(members[drawn]).combine(kernel_weights)
         chances = generator.random(n_drawn)
+        # With the chance by which distances have shrunk since: as if drawn one by one.
         is_accepted = _accept_in_turn(drawn, distances[drawn], similarities, chances)
         new = drawn[is_accepted][: n_chosen - chosen.size]
         chosen = np.concatenate([chosen, new])

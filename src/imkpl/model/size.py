@@ -83,10 +83,7 @@ def choose_size(
 def find_residuals(
     problem: Problem, n_kernels: int, ranked: IntArray, size: Size, seed: int
 ) -> FloatArray:
-    """How far the values of left-out samples are above what models of the others say, in order.
-
-    There are as many as left-out samples; of weighted samples they are quantiles.
-    """
+    """How far values of left-out samples are above what models of the others say, in order."""
     parts = split(problem, ranked, seed)
     folds = [Fold.of(problem, n_kernels, is_left, size.widths) for is_left in parts]
     if not folds:
@@ -104,10 +101,7 @@ def find_residuals(
 def prefer_located(
     choice: KernelChoice, is_located: BoolArray | None, max_kernels: int | None, most: int | None
 ) -> KernelChoice:
-    """Among kernels that say where in a sample it is decided, unless all do better in folds.
-
-    Better by more than a standard error, in the rough look with the middle ridge.
-    """
+    """Kernels that say where in a sample it is decided, unless all do clearly better in folds."""
     problem, required = choice.problem, choice.problem.is_required
     if is_located is None or not (problem.settings.has_votes and problem.settings.chooses_kernels):
         return choice
@@ -135,13 +129,7 @@ def list_ridges(problem: Problem) -> tuple[float, ...]:
 
 
 def choose_ridge(folds: list[Fold], n_prototypes: int, ridges: tuple[float, ...]) -> float:
-    """The ridge with which folds predict best.
-
-    Larger ridges are tried as long as they are better. So many prototypes vote without contrasts, a
-    ridge of 0, where that is better than the best of them by more than a standard error: in doubt,
-    contrasts need fewer prototypes. (Compared with what few steps find under the limit on samples,
-    votes win too often with many classes.)
-    """
+    """The ridge with which folds predict best; none, without contrasts, if clearly better."""
     weight, best = weigh(folds), 0.0
     known: FloatArray = np.empty(0)
     for ridge in (ridge for ridge in ridges if ridge > 0):
@@ -165,10 +153,7 @@ def is_better(found: FloatArray, known: FloatArray, weight: FloatArray) -> bool:
 def choose_number(
     folds: list[Fold], rest: Iterable[Fold], sizes: list[Size], problem: Problem
 ) -> Size:
-    """The first of the sizes that is as good as the best; they grow until more do not help.
-
-    More prototypes that are no better in the first folds are given up before the others are made.
-    """
+    """The first of the sizes that is as good as the best; they grow until more do not help."""
     n_classes, n_samples = len(problem.members), problem.labels.size
     first, found, scores = list[float](), list[list[FloatArray]](), list[FloatArray]()
     for place, size in enumerate(sizes):
@@ -230,10 +215,7 @@ LEAST_CHANCE = 0.01
 
 
 def judge(folds: list[Fold], found: list[FloatArray]) -> FloatArray:
-    """The logarithm of the chance of its class, for every left-out sample, from class scores.
-
-    Its mean for every person, where samples are of persons.
-    """
+    """The logarithm of the chance of its class for every left-out sample, or its mean by person."""
     scores, targets = np.concatenate(found), np.concatenate([fold.targets for fold in folds])
     weight = np.concatenate([fold.weight for fold in folds])
     if scores.ndim == 1:

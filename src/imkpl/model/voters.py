@@ -34,11 +34,7 @@ def learn_voters(
     steps: tuple[int, ...] = STEPS,
     smallest_decrease: float = SMALLEST_DECREASE,
 ) -> State:
-    """Prototypes of samples of their class and contrasts of others, cut to few of them in stages.
-
-    The useful cases against a class are not the nearest to its prototypes, so that all samples are
-    candidates at first.
-    """
+    """Prototypes of samples of a class and contrasts of others, cut to few of them in stages."""
     objective = VoterObjective(problem, state, smallest_decrease)
     is_own = objective.classes[:, None] == problem.labels
     is_other = ~is_own & (problem.ridge > 0)

@@ -25,10 +25,7 @@ FEWEST_STEPS = 5
 def read_log(
     path: pathlib.Path, options: ReadOptions, channels: tuple[str, ...] | None = None
 ) -> DataFile:
-    """A series for every value of the column of trials, with its class if the file has it.
-
-    Without `channels`, all columns of numbers that have no other role are channels.
-    """
+    """A series for every value of the column of trials; free columns of numbers are channels."""
     from imkpl.readers.read import DataFile
 
     if options.after is not None or options.site is not None or options.eligible is not None:

@@ -224,11 +224,7 @@ def read_new_file(
     usual_target: str | None = None,
     needs_target: bool = False,
 ) -> DataFile:
-    """Read samples for a model of some classes, or of values: columns are matched by name.
-
-    With `needs_target`, rows without a class are left out; otherwise these have None. If no target
-    is named, the usual one is read where the file has it.
-    """
+    """Samples for a model of some classes; with `needs_target`, rows without one are left out."""
     raw = _parse(path, replace(options, known_names=expected.live))
     frame, notes = _drop_empty_rows(raw)
     frame = _empty_cells(frame, options.missing)
