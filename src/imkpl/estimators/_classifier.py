@@ -169,7 +169,6 @@ class BasePrototypeClassifier(ClassifierMixin, BasePrototypeModel):
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     @by_partition
-    @by_partition
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of every class: a softmax of the class scores.
 
