@@ -164,6 +164,8 @@ def fits(value: Any, hint: Any) -> bool:
     if hint is Any:
         return True
     origin, inner = get_origin(hint) or hint, get_args(hint)
+    if hasattr(origin, "__value__"):  # an alias, as NDArray is from NumPy 2.5 on
+        return fits(value, origin.__value__[inner] if inner else origin.__value__)
     if origin in (Union, types.UnionType):
         return any(fits(value, member) for member in inner)
     if origin in (dict, Mapping):

@@ -10,7 +10,7 @@ import sys
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 import joblib
 import numpy as np
@@ -377,3 +377,16 @@ def test_an_attribute_of_the_users_own_cannot_be_saved(tmp_path):
     model.note = "mine"
     with pytest.raises(ModelFileError, match=r"IMKPL cannot be saved: IMKPL has \['note'\]"):
         imkpl.save(model, tmp_path / "model.imkpl")
+
+
+def test_arrays_fit_when_their_annotation_is_an_alias():
+    extensions = pytest.importorskip("typing_extensions")
+    item = TypeVar("item")
+    # What NDArray is from NumPy 2.5 on.
+    alias = extensions.TypeAliasType(
+        "alias", np.ndarray[tuple[int, ...], np.dtype[item]], type_params=(item,)
+    )
+    assert store.fits(np.ones(3), alias[np.floating])
+    assert store.fits(np.ones(3), alias[np.floating] | None)
+    assert not store.fits(np.array(["a"]), alias[np.floating])
+    assert not store.fits("a", alias[np.floating])
