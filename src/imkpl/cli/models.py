@@ -104,6 +104,7 @@ def measure_folds(
     repeats: int | None,
 ) -> dict[str, Any] | None:
     """Accuracy in folds, repeated where rows are few, and of rows; None if it is not wanted."""
+    from imkpl.estimators._evaluation import predict_without
     from imkpl.report.values import fit_line
 
     if repeats == 0 or (repeats is None and len(data) > MAX_FOLD_ROWS):
@@ -118,7 +119,7 @@ def measure_folds(
     right = np.zeros((repeats, len(data)), dtype=float if data.is_value else bool)
     lines = np.zeros(len(data))
     classes = np.unique(data.strata)
-    chances = np.zeros((len(data), classes.size))
+    chances, lost = np.zeros((len(data), classes.size)), dict[str, float]()
     with progress_bar("measuring"), warnings.catch_warnings():
         # What a fold warns of, the fit to all training rows warns of as well.
         warnings.simplefilter("ignore")
@@ -135,6 +136,9 @@ def measure_folds(
                     continue
                 found = model.predict_proba(left_out.samples)
                 is_right[test] = model.predict(left_out.samples) == left_out.y
+                for name, labels in predict_without(model, left_out.samples) if not repeat else ():
+                    n_lost = np.sum(is_right[test]) - np.sum(labels == left_out.y)
+                    lost[name] = lost.get(name, 0.0) + float(n_lost)
                 chances[np.ix_(test, np.searchsorted(classes, model.classes_))] += found / repeats
     if data.is_value:
         measured = measure_errors(data.y, right.mean(axis=0), float(data.y.mean()), lines)
@@ -142,6 +146,8 @@ def measure_folds(
         measured = describe_accuracy(
             right.mean(axis=0), data, chances=chances, model=model, names=classes
         )
+        # What it costs if a column is missing, by the first of the repetitions.
+        measured["lost"] = {name: n_rows / len(data) for name, n_rows in lost.items()}
     return {"folds": n_folds, "repeats": repeats, **measured, "right": right.mean(axis=0)}
 
 

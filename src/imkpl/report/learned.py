@@ -169,8 +169,8 @@ def _find_weaknesses(label: Any, use: dict[str, Any], word: str) -> list[dict[st
     return [{"kind": kind, "text": text} for kind, text in found.items()]
 
 
-def describe_features(subject: Subject) -> dict[str, Any]:
-    """Weight, evidence and effect of every feature, and its values in each class."""
+def describe_features(subject: Subject, lost: dict[str, float] | None = None) -> dict[str, Any]:
+    """Weight, evidence, effect and values of every feature, and what is lost if it is missing."""
     known, explanation = subject.features, subject.explanation
     order = np.argsort(-known.weights, kind="stable").tolist()
     effects = measure_effects(subject, order[:MOST_DESCRIBED])
@@ -181,6 +181,7 @@ def describe_features(subject: Subject) -> dict[str, Any]:
             "weight": float(known.weights[place]),
             "evidence": float(known.evidence[place]),
             "effect": effects.get(place),
+            "lost": (lost or {}).get(known.names[place], 0.0 if lost else None),
         }
         for place in order
     ]

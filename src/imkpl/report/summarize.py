@@ -126,7 +126,7 @@ def summarize(
         "measures": describe_measures(subject),
         "prototypes": learned.describe_prototypes(subject),
         "curves": learned.describe_curves(subject),
-        "features": learned.describe_features(subject),
+        "features": learned.describe_features(subject, (folds or {}).get("lost")),
         "map": learned.describe_map(subject),
         "stability": learned.describe_stability(subject, stability),
         "folds": folds,
