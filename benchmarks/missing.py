@@ -57,7 +57,8 @@ def as_codes(train: Any, *others: Any) -> list[Any]:
     encoder.fit(train[text])
     found = []
     for one in (train, *others):
-        codes = pd.DataFrame(encoder.transform(one[text]), one.index, text)
+        filled = one[text].astype(object).where(one[text].notna(), "missing")
+        codes = pd.DataFrame(encoder.transform(filled), one.index, text)
         codes = codes.mask(one[text].isna())
         found.append(one.assign(**codes).astype(float))
     return found
