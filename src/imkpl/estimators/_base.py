@@ -205,17 +205,19 @@ class BasePrototypeModel(
             pool, seed = choice.pool(settings.max_kernels), 0
             if self.random_state is not None:
                 seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            found = choose_size(pool, weights.size, choice.ranked, size, seed)
+            ranked = choice.ranked
+            del choice  # It holds tables as large as the kernel.
+            found = choose_size(pool, weights.size, ranked, size, seed)
             residuals: FloatArray = np.empty(0)
             if is_regressor(self):
-                residuals = find_residuals(pool, weights.size, choice.ranked, found, seed)
+                residuals = find_residuals(pool, weights.size, ranked, found, seed)
+            del pool
             size, ridge, widths = found
             if widths != (1.0,):
                 problem = widen(problem, widths)
                 problem, weights = prepare_choice(problem, problem.average())(None)
             announce(monitor.name, f"covering the classes with {size} prototypes")
             problem = replace(problem, ridge=ridge)
-            state = cover(problem, weights, size)
             describe = partial(
                 describe_fit, bound, problem, evidence, self.code_sparsity, residuals
             )
@@ -228,7 +230,7 @@ class BasePrototypeModel(
                 updates.append(update_weights)
             state, history = alternate(
                 problem,
-                state,
+                cover(problem, weights, size),
                 updates,
                 max_iter=self.max_iter,
                 tol=self.tol,

@@ -38,8 +38,10 @@ from imkpl.kernels.forms import (
 )
 from imkpl.kernels.normalize import GappedKernels
 from imkpl.kernels.sources import (
+    ArrayColumns,
     BlockSamples,
     ColumnSource,
+    ParquetColumns,
     RowBlocks,
     as_slice,
     has_row_blocks,
@@ -177,16 +179,17 @@ class FeatureKernels(VectorInput, GaussianKernels):
     def combine(self, weights: ArrayLike) -> FloatArray:
         weights = self.check_weights(weights)
         used = np.flatnonzero(weights)
-        columns, rates = self.columns[used], self.rates[used]
+        chosen = self.select(used)
         total, is_square = np.zeros(self.shape, dtype=self.precision), self.others is None
         factors = weights[used].astype(total.dtype)
-        for block in self._blocks(used.size):
-            rows = feature_major(self.samples, columns[block])
-            others = rows if is_square else feature_major(self.others, columns[block])
+        for block in chosen._blocks():
+            columns, rates = chosen.columns[block], chosen.rates[block]
+            rows = feature_major(chosen.samples, columns)
+            others = rows if is_square else feature_major(chosen.others, columns)
             if self.precision == "float32":
-                rows, others = in_widths(rows, others, rates[block])
+                rows, others = in_widths(rows, others, rates)
             with loops._enough_threads(total.size * rows.shape[0]):
-                parts = factors[block], rates[block], rows, others, is_square
+                parts = factors[block], rates, rows, others, is_square
                 loops._combine_inplace(total, *parts)
         if is_square:
             mirror_lower(total)
@@ -207,7 +210,7 @@ class FeatureKernels(VectorInput, GaussianKernels):
         constant = np.trace(matrix) if is_symmetric else 0.0
         matrix = matrix + matrix.T if is_symmetric else matrix
         products = np.empty(self.n_kernels)
-        for block in self._blocks(self.n_kernels):
+        for block in self._blocks():
             columns, rates = self.columns[block], self.rates[block]
             rows = feature_major(self.samples, columns)
             others = rows if is_symmetric else feature_major(self.others, columns)
@@ -220,7 +223,7 @@ class FeatureKernels(VectorInput, GaussianKernels):
     def pairs(self, rows: ArrayLike, columns: ArrayLike, dtype: Any = np.float64) -> FloatArray:
         rows, columns = check_pairs(rows, columns, self.shape[0])
         out = np.empty((rows.size, self.n_kernels), dtype=dtype)
-        for block in self._blocks(self.n_kernels):
+        for block in self._blocks():
             samples, rates = self.samples[:, as_slice(self.columns[block])], self.rates[block]
             samples = np.ascontiguousarray(samples, dtype=np.float64)
             step = max(1, PAIR_VALUES // max(1, rates.size))
@@ -237,7 +240,7 @@ class FeatureKernels(VectorInput, GaussianKernels):
         rows, columns = check_pairs(rows, columns, self.shape[0], values)
         factors = np.ascontiguousarray(values, dtype=np.float64)
         products = np.empty(self.n_kernels)
-        for block in self._blocks(self.n_kernels):
+        for block in self._blocks():
             samples, rates = self.samples[:, as_slice(self.columns[block])], self.rates[block]
             samples = np.ascontiguousarray(samples, dtype=np.float64)
             sums = np.zeros((-(-rows.size // loops._PAIR_BAND), rates.size))
@@ -260,7 +263,7 @@ class FeatureKernels(VectorInput, GaussianKernels):
         used, products = system.used, np.empty((self.n_kernels, *system.weights.shape[1:]))
         system = system.on_used()
         # Values, positions and windows: about nine numbers per sample and kernel.
-        for block in iterate_blocks(self.n_kernels, 72 * used.size):
+        for block in self._blocks(72 * used.size):
             values = orient(feature_major(self.samples, self.columns[block], used))
             products[block] = sum_rows_on_grid(system, values, self.rates[block], GRID)
         return products
@@ -294,13 +297,27 @@ class FeatureKernels(VectorInput, GaussianKernels):
         super().check(form)
         require(self.widths is None or min(self.widths) > 0, "widths are not positive")
 
-    def _blocks(self, n_kernels: int) -> Iterator[slice]:
+    def select(self, indices: ArrayLike) -> Self:
+        selected = super().select(indices)
+        # Few columns of a file are read once.
+        n_blocks = len(list(iterate_blocks(selected.n_kernels, 32 * len(self.samples))))
+        return selected.narrowed() if self._is_in_file and n_blocks <= 1 else selected
+
+    @property
+    def _is_in_file(self) -> bool:
+        is_file = isinstance(self.samples, ArrayColumns | ParquetColumns)
+        return is_file and self.others is None
+
+    def _blocks(self, n_bytes: int | None = None) -> Iterator[slice | IntArray]:
+        """Kernels that are computed together; of a file, columns that lie together."""
         n_values = self.shape[0] + (0 if self.others is None else self.shape[1])
         # Sums in single precision start again with every group of kernels.
         group = loops._SINGLE_GROUP if self.precision == "float32" else 1
-        n_groups = -(-n_kernels // group)
-        for groups in iterate_blocks(n_groups, 16 * n_values * group):
-            yield slice(groups.start * group, min(groups.stop * group, n_kernels))
+        n_groups = -(-self.n_kernels // group)
+        order = np.argsort(self.columns, kind="stable") if self._is_in_file else None
+        for groups in iterate_blocks(n_groups, (n_bytes or 16 * n_values) * group):
+            block = slice(groups.start * group, min(groups.stop * group, self.n_kernels))
+            yield block if order is None else order[block]
 
 
 @dataclass(frozen=True, eq=False)

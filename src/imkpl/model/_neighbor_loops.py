@@ -40,7 +40,9 @@ def _find_nearest_inplace(  # type: ignore[no-untyped-def]
             if order.size > 0:
                 value += kernel[order[i], order[j]]
             if labels[j] != labels[i]:
-                found_other = _insert(others, to_other, found_other, j, value)
+                # Most samples are no neighbours; the function is not called for these.
+                if found_other < others.size or value > to_other[found_other - 1]:
+                    found_other = _insert(others, to_other, found_other, j, value)
             elif persons[j] != persons[i]:
                 found_same = _insert(own, to_same, found_same, j, value)
         if found_same == 0:

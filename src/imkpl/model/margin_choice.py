@@ -80,28 +80,29 @@ class MarginStart:
 
     def __call__(self, max_kernels: int | None) -> tuple[Problem, FloatArray]:
         """Choose kernels; returns the problem with these kernels, and their weights."""
-        problem, candidates = self.problem, self.candidates
-        free, missing = self.choice.choose(max_kernels, self.shortfall)
+        problem, candidates, choice = self.problem, self.candidates, self.choice
+        free, missing = choice.choose(max_kernels, self.shortfall)
         n_sufficient = max_kernels or max(1, int(np.count_nonzero(free)))
         is_complete = candidates.size == problem.kernels.n_kernels
         for _ in range(0 if is_complete else SCREENING_ROUNDS):
             better = self._find_better(candidates, free, missing)
             if better is None:
                 break
-            candidates = better
-            free, missing = self._choice_among(better).choose(n_sufficient, self.shortfall)
+            candidates, choice = better, self._choice_among(better)
+            free, missing = choice.choose(n_sufficient, self.shortfall)
         if 1 - self.pair_weights @ missing**2 / self.pair_weights.sum() < LEAST_GAIN:
             return self._weigh_equally(max_kernels)
         if problem.is_required is not None:
             # What is required has a weight, of the others what helps beside it.
             order = candidates[np.argsort(-free, kind="stable")[: np.count_nonzero(free)]]
             candidates = choose_kernels(problem.is_required, order, max_kernels)
-            free, _ = self._choice_among(candidates).choose(candidates.size, self.shortfall)
+            choice = self._choice_among(candidates)
+            free, _ = choice.choose(candidates.size, self.shortfall)
             free = free if free.any() else np.ones(candidates.size)
             free = problem.select(candidates).keep_least(free)
         live = np.flatnonzero(free)
         chosen = problem.select(candidates[live])
-        margins = compute_margins(chosen.kernels, self.neighborhoods, problem.dtype)
+        margins = np.ascontiguousarray(choice.margins[:, live])
         target = float(1 / free.sum())
         loss = MarginSeparation(margins, self.pair_weights, target, self.ridge / target**2)
         return replace(chosen, separation_loss=loss), free[live] * target

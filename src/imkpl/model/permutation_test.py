@@ -273,15 +273,16 @@ def _find_concentration(problem: Problem, chosen: IntArray) -> FloatArray:
     places = np.append(rows, columns[is_apart]), np.append(pairs, pairs[is_apart])
     to_rows = sp.csr_array((np.ones(places[0].size), places), shape=(n, rows.size))
     found = np.ones(problem.kernels.n_kernels)
-    for block in iterate_blocks(found.size, 16 * rows.size):
-        values = among.select(np.arange(found.size)[block]).pairs(rows, columns)
+    as_given = np.argsort(problem.kernel_indices)  # As columns follow each other in a file.
+    for part in iterate_blocks(found.size, 16 * rows.size):
+        values = among.select(block := as_given[part]).pairs(rows, columns)
         means = to_rows @ values / n
         mean, norms = means.mean(axis=0), values[~is_apart].sum(axis=0)
         # Of the double-centred kernel.
         trace = norms - n * mean
         squares = (1.0 + is_apart) @ values**2 + (n * mean) ** 2 - 2 * n * np.sum(means**2, axis=0)
         is_varying = trace > CONSTANT * norms
-        np.divide(squares, trace**2, out=found[block], where=is_varying)
+        found[block[is_varying]] = squares[is_varying] / trace[is_varying] ** 2
     return np.clip(found, 1 / n, 1.0)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 from imkpl._checks import take_fields
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels import Kernels
+from imkpl.model.neighbors import space_evenly
 from imkpl.model.separation import Separation
 from imkpl.model.votes import STRENGTH_RIDGE, value_loss, vote_loss
 
@@ -54,6 +55,8 @@ class Settings:
 PER_SAMPLE = ("labels", "sample_weight", "multiplicity", "is_eligible", "persons", "values")
 # Ridge on the mean square of the distances of values of prototypes from the means of their bins.
 LEVEL_RIDGE = 1e-3
+# The most kernels whose average is computed; that of more is hardly another.
+MOST_AVERAGED = 2**15
 # A required kernel has at least this part of an even share: enough to be seen in an explanation.
 LEAST_SHARE = 0.1
 
@@ -122,13 +125,18 @@ class Problem:
         """The diagonal of the combined kernel; times it, terms are linear in the weights."""
         return float(self.diagonals @ weights)
 
-    def combine(self, weights: FloatArray) -> FloatArray:
+    def combine(self, weights: FloatArray, dtype: DTypeLike = np.float64) -> FloatArray:
         """The combined kernel of the training samples, scaled to a unit diagonal."""
-        combined = self.kernels.combine(weights / self.scale(weights))
-        return combined.astype(np.float64, copy=False)
+        return self.kernels.combine(weights / self.scale(weights)).astype(dtype, copy=False)
 
     def average(self) -> FloatArray:
-        """The average of the kernels, each scaled to a unit diagonal; copies share a place."""
+        """The average of the kernels, each scaled to a unit diagonal; copies share a place.
+
+        Of very many kernels, some stand for all.
+        """
+        n_kernels = self.kernels.n_kernels
+        if n_kernels > MOST_AVERAGED:
+            return self.select(space_evenly(n_kernels, MOST_AVERAGED)).average()
         copies = 1.0 if self.likeness is None else self.likeness.sum(axis=1)
         return self.combine(1 / (self.diagonals * copies))
 

@@ -14,7 +14,6 @@ from scipy.special import log_softmax, softmax
 from imkpl._progress import announce
 from imkpl._typing import BoolArray, FloatArray, IntArray
 from imkpl.kernels.base import WIDTHS
-from imkpl.model.alternate import alternate
 from imkpl.model.calibration import find_temperature
 from imkpl.model.cover import cover
 from imkpl.model.kernel_choice import KernelChoice, prepare_choice, widen
@@ -66,12 +65,15 @@ def choose_size(
         return Size(n_prototypes or n_classes, ridges[0], widths)
     learn = partial(Fold.of, problem, n_kernels)
     announce(SOURCE, "weighing kernels in folds", 0, len(PER_CLASS))
-    folds = first = [learn(is_left, widths) for is_left in parts[: halve(parts)]]
+    folds = [learn(is_left, widths) for is_left in parts[: halve(parts)]]
     ridge = choose_ridge(folds, n_prototypes or n_classes, ridges) if has_ridges else ridges[0]
+    scores = None
     for other in others if ridge > 0 else ():
-        changed = [fold.in_widths(other) for fold in first]
-        if is_better(judge_roughly(changed, ridge), judge_roughly(folds, ridge), weigh(folds)):
-            folds, widths = changed, other
+        scores = judge_roughly(folds, ridge) if scores is None else scores
+        changed = [fold.in_widths(other) for fold in folds]
+        found = judge_roughly(changed, ridge)
+        if is_better(found, scores, weigh(folds)):
+            folds, scores, widths = changed, found, other
     if not has_sizes:
         return Size(n_prototypes or n_classes, ridge, widths)
     sizes = [n_classes * m for m in PER_CLASS if n_classes * m < most]
@@ -309,9 +311,10 @@ class Fold:
     def on(cls, part: Problem, weights: FloatArray, whole: Problem, is_left: BoolArray) -> Fold:
         """The combined kernel of the part that is learned from, and of the rest with it."""
         left, learned = np.flatnonzero(is_left), np.flatnonzero(~is_left)
-        kernel = whole.combine(weights)
+        kernel = whole.combine(weights, part.dtype)
         return cls(
-            problem=part,
+            # Without the table of margins, which nothing in a fold needs any more.
+            problem=replace(part, separation_loss=whole.separation_loss),
             weights=weights,
             kernel=kernel[np.ix_(learned, learned)],
             left=kernel[np.ix_(left, learned)],
@@ -381,8 +384,8 @@ class Fold:
         """Class scores, or values, of the left-out samples."""
         problem = replace(self.problem, ridge=ridge)
         start = cover(problem, self.weights, size, self.kernel)
-        quickly = partial(learn_voters, steps=FOLD_STEPS, smallest_decrease=FOLD_DECREASE)
-        state, _ = alternate(problem, start, [update_codes, quickly], max_iter=1, tol=0.0)
+        state = update_codes(problem, start)
+        state = learn_voters(problem, state, FOLD_STEPS, FOLD_DECREASE)
         votes, resemblances = count_votes(problem, state), (state.mixes @ self.left.T).T
         if isinstance(votes, ValueVotes):
             return votes.estimate(resemblances)

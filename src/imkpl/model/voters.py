@@ -91,14 +91,14 @@ class VoterObjective:
     ) -> None:
         self.smallest_decrease = smallest_decrease
         self.problem, self.classes = problem, problem.prototype_classes(state)
-        scale, self.kernel = problem.scale(state.weights), state.kernel
+        scale = problem.scale(state.weights)
+        self.kernel = state.kernel.astype(problem.dtype, copy=False)
         weighted = sp.csr_array(state.codes * problem.sample_weight[:, None])
-        self.pull = sp.csr_array(-2 * scale * weighted.T)
         self.overlaps = sp.csr_array(scale * (state.codes.T @ weighted))
         near = same_class_product(state.kernel, problem.members, weighted).T
         apart = weighted.sum(axis=0)[:, None] - near
         settings = problem.settings
-        self.linear = self.pull @ state.kernel
+        self.linear = sp.csr_array(-2 * scale * weighted.T) @ state.kernel
         self.linear += scale * (settings.discrimination * apart + settings.interpretability)
         self.sharpness = state.sharpness
 
@@ -164,9 +164,10 @@ class VoterObjective:
         """Value and gradient."""
         problem, n_prototypes, used = self.problem, self.classes.size, self.used
         own, other, log_strengths, log_sharpness, levels = np.split(parameters, self.ends[:-1])
-        prototypes = np.zeros(self.is_own.shape)
+        dtype = self.kernel.dtype
+        prototypes = np.zeros(self.is_own.shape, dtype)
         prototypes[self.is_own] = own
-        similarities = np.empty((n_prototypes, self.kernel.shape[0]))
+        similarities = np.empty((n_prototypes, self.kernel.shape[0]), dtype)
         for block, among in self.blocks:
             similarities[block[0].ravel()] = prototypes[block] @ among
         is_whole = used.size == self.kernel.shape[0]
@@ -175,18 +176,23 @@ class VoterObjective:
         prototypes, similarities, near = prototypes / norms, similarities / norms, near / norms
         resemblances, sharpness = similarities, self.sharpness
         if self.has_contrasts:
-            contrasts = np.zeros(self.is_other.shape)
+            contrasts = np.zeros(self.is_other.shape, dtype)
             contrasts[self.is_other] = other
             resemblances = similarities - contrasts @ self.among
             sharpness = float(np.exp(log_sharpness[0]))
-        logs = (sharpness * resemblances).T + log_strengths
+        logs = (sharpness * resemblances).T + log_strengths.astype(dtype, copy=False)
         loss, slopes, pulled = problem.judge(logs, self.classes, levels)
         strengths = STRENGTH_RIDGE * problem.sample_weight.sum() / n_prototypes
         loss += float(strengths * (log_strengths @ log_strengths))
-        votes = VOTE_WEIGHT * sharpness * slopes.T
+        votes = (VOTE_WEIGHT * sharpness * slopes.T).astype(dtype, copy=False)
         overlapping = self.overlaps @ near
         value = float(np.sum(prototypes * (overlapping + self.used_linear)))
-        pulls = votes @ self.among.T
+        if self.has_contrasts:
+            pulls = votes @ self.among.T
+        else:
+            pulls = np.zeros(near.shape, dtype)
+            for block, among in self.blocks:
+                pulls[block] = votes[block[0].ravel()] @ among.T
         slope = pulls + 2 * overlapping + self.used_linear
         gradient = []
         if self.has_contrasts:

@@ -139,11 +139,14 @@ def _sum_sides(logs: FloatArray, sides: IntArray) -> FloatArray:
 def sum_votes(logs: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Class probabilities, logarithms of the classes' votes, and each vote's share of its class."""
     rows, starts = logs.T, np.searchsorted(classes, np.arange(classes[-1] + 1))
-    largest = np.maximum.reduceat(rows, starts, axis=0)
-    votes = np.exp(rows - largest[classes])
-    sums = np.add.reduceat(votes, starts, axis=0)
-    votes /= sums[classes]
-    totals = largest + np.log(sums)
+    if starts.size == classes.size:
+        totals, votes = rows, np.ones_like(rows)
+    else:
+        largest = np.maximum.reduceat(rows, starts, axis=0)
+        votes = np.exp(rows - largest[classes])
+        sums = np.add.reduceat(votes, starts, axis=0)
+        votes /= sums[classes]
+        totals = largest + np.log(sums)
     chances = np.exp(totals - totals.max(axis=0))
     chances /= chances.sum(axis=0)
     return chances.T, totals.T, votes.T
