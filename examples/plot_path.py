@@ -13,7 +13,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import train_test_split
 
 import imkpl
-from imkpl.plots import PathDisplay, PrototypesDisplay
+from imkpl.plots import EffectsDisplay, PathDisplay, PrototypesDisplay
 
 data = load_breast_cancer(as_frame=True)
 X, y = data.data, data.target_names[data.target]
@@ -38,4 +38,9 @@ plt.show()
 # %%
 # What the chosen model consists of: its prototypes, with the features of the largest weights.
 PrototypesDisplay.from_estimator(model, X_train, max_features=8)
+plt.show()
+
+# %%
+# What the score of a class does along each feature, all other values being as they are.
+EffectsDisplay.from_estimator(model, X_train)
 plt.show()

@@ -41,18 +41,7 @@ class Drawing(ABC):
     """What is drawn by `plot`."""
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw the display.
-
-        Parameters
-        ----------
-        ax : Axes or sequence of Axes, optional
-            As many axes as there are panels; a new figure by default.
-
-        Returns
-        -------
-        Display
-            The display.
-        """
+        """Draw, into as many axes as there are panels, or into a new figure."""
         self._draw(ax)
         return self
 
@@ -93,24 +82,7 @@ class Display(Drawing):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *data: Any, ax: Any = None, **options: Any) -> Self:
-        """Compute the display of a fitted model and draw it.
-
-        Parameters
-        ----------
-        estimator : estimator
-            A fitted IMKPL or ISKPL.
-        *data
-            Samples and what belongs to them, in the order of `compute`.
-        ax : Axes or sequence of Axes, optional
-            As many axes as there are panels; a new figure by default.
-        **options
-            Options of `compute`.
-
-        Returns
-        -------
-        Display
-            The display.
-        """
+        """Compute the display of a fitted model, of data and options of `compute`, and draw it."""
         require_pyplot(f"{cls.__name__}.from_estimator")
         return cls.compute(estimator, *data, **options).plot(ax=ax)
 
