@@ -404,7 +404,7 @@ def test_numbers_are_written_as_people_read_them():
     written = [show_cell(value) for value in (1184.5, 121.35, -0.0179, 15.0, 1.66, 1e-5, 2.5e11)]
     assert written == ["1184.5", "121.35", "-0.0179", "15", "1.66", "1e-05", "2.5e+11"]
     shares = [percent(share) for share in (0.0, 0.001, 0.62, 0.998)]
-    assert shares == ["0%", "<1%", "62%", ">99%"]
+    assert shares == ["0%", "less than 1%", "62%", "over 99%"]
 
 
 def test_samples_are_shown_by_a_function_of_the_user(patients, voters):

@@ -45,8 +45,8 @@ def show_cell(value: Any) -> str:
 def percent(share: float) -> str:
     """A share; a small one is not called 0%, nor a large one 100%."""
     if 0 < share < 0.005:
-        return "<1%"
-    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
+        return "less than 1%"
+    return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
 def signed(add: float) -> str:

@@ -126,8 +126,8 @@ const imkplPredictor = (() => {
   };
   const write = (value) => (typeof value === "boolean" ? (value ? "True" : "False") : String(value));
   const percent = (share, digits = 0) => {
-    if (digits === 0 && share > 0 && share < 0.005) return "<1%";
-    return digits === 0 && share >= 0.995 && share < 1 ? ">99%" : `${(100 * share).toFixed(digits)}%`;
+    if (digits === 0 && share > 0 && share < 0.005) return "less than 1%";
+    return digits === 0 && share >= 0.995 && share < 1 ? "over 99%" : `${(100 * share).toFixed(digits)}%`;
   };
 
   const signed = (add) => `${add < -0.0005 ? "-" : "+"}${Math.abs(add).toFixed(3)}`;
