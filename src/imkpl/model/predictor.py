@@ -137,7 +137,9 @@ class Predictor:
 
     def find_missing(self, X: Any) -> FloatArray:
         """The part of the weight that each sample has no cells for."""
-        missing = self._weigh_gaps(self.kernels.cross(X))
+        # Samples that come in blocks are complete, or refused when they are read.
+        in_blocks = hasattr(X, "distribute")
+        missing = None if in_blocks else self._weigh_gaps(self.kernels.cross(X))
         return np.zeros(len(X)) if missing is None else np.asarray(missing.sum(axis=1))
 
     def _weigh_gaps(self, kernels: Kernels) -> FloatArray | None:
