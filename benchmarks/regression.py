@@ -238,23 +238,24 @@ def write_tables() -> str:
         found.setdefault((row["table"], row["method"]), []).append(json.loads(row["values"]))
     ours = "IMKPLRegressor"
     known = [table for table in TABLES if (table, ours) in found]
+    peers = [peer for peer in PEERS if all((table, peer) in found for table in known)]
     names = ["r2", "kept", "noise", "prototypes", "coverage", "named"]
     digits = [3, 1, 1, 1, 3, 2]
     rows = []
     for table in [*known, *(table for table in WIDE if (table, ours) in found)]:
         own = found[table, ours]
         cells = [mean_of(own, name, digit) for name, digit in zip(names, digits, strict=True)]
-        beside = [mean_of(found.get((table, peer), []), "r2") for peer in PEERS]
+        beside = [mean_of(found.get((table, peer), []), "r2") for peer in peers]
         rows.append([table, str(len(own)), *cells, *beside])
     means = ["**mean of the tables above**", ""]
     columns = list(zip(*rows[: len(known)], strict=True))[2:]
-    for column, digit in zip(columns, [*digits, *[3] * len(PEERS)], strict=True):
+    for column, digit in zip(columns, [*digits, *[3] * len(peers)], strict=True):
         cells = [float(cell) for cell in column if cell]
         is_whole = len(cells) == len(known) or column is columns[2]
         means.append(f"**{np.mean(cells):.{digit}f}**" if cells and is_whole else "")
     rows.insert(len(known), means)
     head = ["table", "splits", "R²", "features kept", "of 10 noise", "prototypes"]
-    head += ["in the 90 % interval", "named moves most", *PEERS]
+    head += ["in the 90 % interval", "named moves most", *peers]
     text = as_table(head, rows)
     rows = [
         [table, method, str(len(own)), *(mean_of(own, key) for key in ("mae", "accuracy"))]
