@@ -412,11 +412,11 @@ class Rows:
         return float(own.groupby("dataset")[field].mean().mean())
 
     def compare(self, method: str, field: str) -> Any:
-        """Ours minus theirs, per data set, over the splits that both have."""
+        """Ours and theirs per data set, means over the splits that both have."""
         wide = self.table.pivot_table(
             index=["dataset", "split"], columns="method", values=field, dropna=False
         )
-        return (wide[OURS] - wide[method]).dropna().groupby("dataset").mean()
+        return wide[[OURS, method]].dropna().groupby("dataset").mean()
 
     def summarize(self, methods: list[str] | None = None) -> str:
         """One line per method: means, and ours minus theirs with an interval over data sets."""
@@ -426,12 +426,13 @@ class Rows:
             if own.empty or (methods is not None and name not in methods):
                 continue
             means = {field: self.mean(name, field) for field in FIELDS[5:]}
-            gap = self.compare(name, "accuracy")
+            both = self.compare(name, "accuracy").to_numpy()
+            gap = both[:, 0] - both[:, -1]
             lines.append(
                 [
                     f"**{name}**" if name == OURS else name,
                     show(means["accuracy"], 1),
-                    "" if name == OURS else show(means["accuracy"] + gap.mean(), 1),
+                    "" if name == OURS else show(both[:, 0].mean(), 1),
                     "" if name == OURS else show_gap(gap),
                     "" if name == OURS else f"{(gap > 0.5).sum()} / {(gap < -0.5).sum()}",
                     show(means["auc"], 1),
@@ -472,7 +473,7 @@ def show(value: float, digits: int) -> str:
 
 def show_gap(gap: Any) -> str:
     """A mean difference and its 95 % interval over data sets."""
-    half = 1.96 * gap.std() / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+    half = 1.96 * gap.std(ddof=1) / np.sqrt(gap.size) if gap.size > 1 else np.nan
     return f"{gap.mean():+.1f} ± {half:.1f}"
 
 

@@ -180,7 +180,7 @@ class Settings(models.Choice):
     exclude: tuple[str, ...] = setting((), "The model must not use this column; may be repeated.")
     allow_missing: bool = setting(False, "Prepare for missing cells, even if there are none here.")
     stability: int | None = setting(
-        None, "Refit on so many subsamples, and say what is chosen again.", min=2
+        None, "Refit on this number of subsamples, and report what is chosen again.", min=2
     )
 
 

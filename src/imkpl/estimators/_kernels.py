@@ -22,8 +22,8 @@ from imkpl.model.landmarks import choose_landmarks
 from imkpl.model.problem import Problem, Settings, check_varying
 from imkpl.model.separation import LinearSeparation
 
-# Costly kernels are screened on so many samples, or so many per class, if there are so many times
-# as many; so many times as many kernels stay as a model keeps.
+# Costly kernels are screened on this number of samples, or this number per class, if there are
+# this many times more; then this many times the kernels that a model keeps remain.
 SCREENING_SAMPLES, SCREENING_PER_CLASS = 400, 6
 SCREENED_SAMPLES = 1.5
 SCREENED_KERNELS = 2

@@ -129,7 +129,7 @@ class TrainingData:
     def count_prototypes(
         self, n_prototypes: int | None, sparsity: int | None, decision: str
     ) -> int | None:
-        """How many prototypes, as it is said or by the paper's rule; None: as folds find."""
+        """The number of prototypes, as given or by the paper's rule; None: folds choose it."""
         n_classes = self.classes.size
         if n_prototypes is None:
             if decision == "votes":
@@ -536,7 +536,7 @@ class Constraints:
     exclude: Any = None
 
     def find(self, kernels: Kernels, form: Form, max_kernels: int | None) -> KernelLimits | None:
-        """What is said about these kernels; None if nothing is."""
+        """The warning about these kernels; None if there is none."""
         if self.require is None and self.exclude is None:
             return None
         required = find_kernels(self.require, "require", kernels, form)

@@ -417,7 +417,7 @@ class EvidenceDisplay(Display):
 
     @classmethod
     def compute(cls, estimator: Any, *, max_features: int = 20) -> Self:
-        """Weights and evidence of at most so many features, not drawn yet."""
+        """Weights and evidence of the most important features, not drawn yet."""
         check_model(estimator, cls.__name__)
         shared = estimator._explain_nothing().comparison
         order = np.argsort(-shared.weights, kind="stable")[:max_features]

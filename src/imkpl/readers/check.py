@@ -70,7 +70,7 @@ PERSON = re.compile(
 GAP_SHARE, GAP_ROWS, PAIR_GAP, GAP = 0.7, 20, 3.0, 2.0
 # Rows that are compared for that, and with how many; the fewest columns and the most.
 MAX_COMPARED, MANY_ROWS, FEW_COLUMNS, MANY_COLUMNS = 1000, 5000, 3, 100
-# A column that is constant in so many rows that follow one another, on average, may name persons.
+# A column that is constant in this number of successive rows, on average, may name persons.
 ROWS_IN_TURN = 3
 STARTS_WITH_NUMBER = re.compile(r"[<>≤≥~=±]*\s*[+-]?[.,]?\d.*", re.DOTALL)
 

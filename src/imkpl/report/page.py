@@ -486,7 +486,7 @@ def draw_chances(chances: dict[str, Any] | None) -> list[dict[str, Any]]:
     drawn = [
         {
             **_draw_lines([("line soft", [(0, 0), (most, most)]), ("line", line)], bars),
-            "title": f"Calibration: of cases with such a probability of {name}, so many are",
+            "title": f"Calibration: predicted probability of {name}, and how often it was right",
         }
     ]
     if chances["benefit"] is not None:

@@ -25,8 +25,8 @@ MOST_SITES = 20
 N_FOLDS = 5
 # Samples whose sites are told; fewer series, because all pairs must be aligned.
 MOST_TOLD, MOST_SERIES = 1000, 80
-# A prototype of one site is worth a look if it has so many samples, if other sites have this part
-# of its class, and if samples drawn from the class are rarely of that site alone.
+# A prototype of one site is worth a look if it has this number of samples, if other sites have this
+# part of its class, and if samples drawn from the class are rarely of that site alone.
 FEWEST_SAMPLES, OTHERS, RARE = 3, 0.2, 0.05
 # Answers, probabilities and classes of a model of some rows, asked about others.
 Ask: TypeAlias = Callable[[IntArray, IntArray], tuple[Any, FloatArray, Any]]
