@@ -1,7 +1,5 @@
 """What all prototype models share: `fit`, novelty, codes, and reasons."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Callable, Mapping

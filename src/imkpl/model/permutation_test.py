@@ -10,8 +10,6 @@ Of very many kernels, the permutations of some stand for those of all, and only 
 might pass, are permuted besides.
 """
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The prototype step of a decision by votes: prototypes, contrasts, strengths and sharpness."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
