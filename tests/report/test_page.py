@@ -112,6 +112,7 @@ def test_hostile_names_stay_text_and_data_are_those_of_the_dict(hostile):
         for feature, every in zip(own["features"], known["features"], strict=True):
             assert {"name", "value", "for"} <= feature.keys()
             assert feature == {key: every[key] for key in feature}
+            assert not any(every[key] for key in every.keys() - {*feature, "evidence"})
     assert json.loads(data)["form"] == hostile.found["form"]
 
 
