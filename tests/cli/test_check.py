@@ -214,3 +214,15 @@ def test_a_file_for_a_model_is_compared_with_its_training(shell, tmp_path):
     rows = shell.ask("predict", model, odd_file, "--not-measured", "proline")["rows"]
     assert [one["prediction"] is None for one in rows[:6]] == [True, *[False] * 4, True]
     assert "of the weight is missing" in rows[0]["note"]
+
+
+def test_cells_that_are_nearly_numbers_are_corrected_and_not_declared_missing(shell, tmp_path):
+    for cell, advice in (
+        ("about 4", "Write the number alone, such as 4, or empty the cells."),
+        ("unclear", "Correct or empty them, or say that they mean missing: --missing 'unclear'."),
+    ):
+        cells = [1.5, 2, cell, 4, 5, 6, 7, 8, 9, 1, 3, 2.5] * 2
+        pd.DataFrame({"size": cells, "y": list("ab") * 12}).to_csv(tmp_path / "a.csv", index=False)
+        result = shell("check", tmp_path / "a.csv")
+        assert result.exit_code == 1
+        assert f"2 cells ('{cell}') are not numbers, read as missing.\n  {advice}" in result.stdout

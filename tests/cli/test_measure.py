@@ -200,3 +200,19 @@ def test_what_is_lost_without_a_column_is_measured_in_folds(shell, wine, tmp_pat
     assert lost["alcohol"] > 0.05 > abs(lost["noise"])
     page = (tmp_path / "page.html").read_text()
     assert f"If missing</dt><dd>\N{MINUS SIGN}{100 * lost['alcohol']:.1f}" in page
+
+
+def test_a_balanced_model_is_measured_as_it_is_judged(shell, tmp_path):
+    """Accuracy and verdict are both of classes that count alike, at the fit and later."""
+    rng = np.random.default_rng(0)
+    ill = np.arange(80) % 5 == 0
+    frame = pd.DataFrame({"a": rng.normal(1.5 * ill), "b": rng.normal(size=80)})
+    frame.assign(y=np.where(ill, "ill", "well")).to_csv(tmp_path / "a.csv", index=False)
+    path = tmp_path / "m.imkpl"
+    more = ("--balanced", "--prototypes", 2, "--model", path)
+    fitted = shell("fit", tmp_path / "a.csv", "--target", "y", *more).stdout
+    found = shell("predict", path, tmp_path / "a.csv", "--target", "y").stdout
+    for text in (fitted, found):
+        assert "balanced accuracy" in text
+        assert "with classes weighed alike" in text
+        assert "% right)" not in text
