@@ -132,8 +132,7 @@ def show_measures(found: Found) -> Pieces:
         _one_dataset(found, choice)
         for choice in found.plan.choices
         # Data that are not there are told; data of which nothing was measured yet are not.
-        if choice.name != choice.asked
-        or any(found.pick(choice.name, m) for m in found.plan.size.methods)
+        if not choice.name or any(found.pick(choice.name, m) for m in found.plan.size.methods)
     )
 
 
