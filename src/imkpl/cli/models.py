@@ -198,7 +198,11 @@ def fit_rows(model: Any, train: DataFile) -> Any:
     has_groups = train.groups is not None and np.unique(train.groups).size > 1
     given = {"eligible": train.eligible, "groups": train.groups if has_groups else None}
     more = {name: one for name, one in given.items() if one is not None}
-    return model.fit(train.samples, train.y, **more)
+    model.fit(train.samples, train.y, **more)
+    if hasattr(train.samples, "channel_names"):
+        # A set of series has no names of its own.
+        model.support_ids_ = np.array(train.ids, dtype=object)[model.support_]
+    return model
 
 
 def describe_accuracy(
@@ -602,7 +606,12 @@ def echo_model(answer: dict[str, Any], most: int | None = None) -> None:
         echo(answer["verdict"]["text"])
     for text in say_constraints(answer["constraints"]):
         echo(text)
-    echo(f"Features kept: {len(features)} of {answer['n_features']}.")
+    n_features, is_series = answer["n_features"], answer["reads"] == "series"
+    echo(
+        f"Views of {n_features} channels kept: {len(features)}."
+        if is_series
+        else f"Features kept: {len(features)} of {n_features}."
+    )
     echo(write_chance(len(features), answer["expected_false_features"], "feature"), "")
     cells = [(f"{one['weight']:.1%}", f"{one['evidence']:.0%}", one["name"]) for one in features]
     echo_table(("weight", "evidence", "feature"), cells, most)
