@@ -224,10 +224,10 @@ def test_counts_of_words_are_fitted_and_predicted_with_all_columns(shell, tmp_pa
     assert "word119" in result.stderr
 
 
-def test_a_model_can_be_prepared_for_missing_cells(shell, folder, wine, tmp_path):
+def test_a_model_of_complete_numbers_takes_missing_cells(shell, folder, wine, tmp_path):
     model = tmp_path / "m.imkpl"
-    command = ("fit", folder / "wine.csv", *TRAIN, "--allow-missing", "--model", model)
-    assert shell.ask(*command)["settings"]["kernels"] == "per_column"
+    command = ("fit", folder / "wine.csv", *TRAIN, "--model", model)
+    assert shell.ask(*command)["settings"]["kernels"] == "auto"
     # A short file may have a cell that is no number.
     wine[:1].assign(alcohol="n.d.").to_csv(tmp_path / "new.csv", index=False)
     wine[:1].assign(alcohol="NA").to_csv(tmp_path / "empty.csv", index=False)
@@ -313,7 +313,7 @@ def test_rows_without_evidence_and_far_values_are_said(shell, wine, tmp_path):
     model = tmp_path / "m.imkpl"
     wine.to_csv(tmp_path / "wine.csv", index=False)
     command = ("fit", tmp_path / "wine.csv", *TRAIN, "--sparsity", 3)
-    shell.ask(*command, "--allow-missing", "--model", model)
+    shell.ask(*command, "--model", model)
     new = wine[:30].drop(columns="cultivar")
     new.loc[0, new.columns[1:]] = np.nan
     new.loc[1, "alcohol"] = 0.014

@@ -178,7 +178,6 @@ class Settings(models.Choice):
     max_kernels: int | None = setting(None, "Maximum number of features.", min=1)
     require: tuple[str, ...] = setting((), "The model must use this column; may be repeated.")
     exclude: tuple[str, ...] = setting((), "The model must not use this column; may be repeated.")
-    allow_missing: bool = setting(False, "Prepare for missing cells, even if there are none here.")
     stability: int | None = setting(
         None, "Refit on this number of subsamples, and report what is chosen again.", min=2
     )
@@ -344,7 +343,7 @@ def _build_model(
         weight = "balanced" if settings.balanced else None
         choice = {**choice, "class_weight": weight, "ordered": ordered}
     return kind(
-        "per_column" if has_gaps or settings.allow_missing else "auto",
+        "per_column" if has_gaps else "auto",
         n_prototypes=settings.prototypes,
         sparsity=settings.sparsity,
         max_kernels=settings.max_kernels,
