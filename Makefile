@@ -65,6 +65,7 @@ compare: $(RUN)/python$(EXE)
 	$(RUN)/python -m venv $(VENV)/compare
 	$(VENV)/compare/$(BIN)/python -m pip install --quiet --editable . --editable "paper[compare]"
 	$(VENV)/compare/$(BIN)/python benchmarks/compare.py --minutes $(MINUTES) --write
+	$(VENV)/compare/$(BIN)/python benchmarks/capabilities.py --write
 
 # The paper's tables and figures on small data, some minutes; without --quick, hours.
 reproduce: $(VENV)/.dev

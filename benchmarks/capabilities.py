@@ -215,7 +215,10 @@ def act_alone(name: str) -> bool:
     model.fit(X, y)
 
     def score(value: float) -> Any:
-        shares = np.clip(model.predict_proba(X.assign(x0=value))[:, 1], 1e-9, 1 - 1e-9)
+        moved = X.assign(x0=value)
+        if hasattr(model, "decision_function"):
+            return model.decision_function(moved)
+        shares = np.clip(model.predict_proba(moved)[:, 1], 1e-9, 1 - 1e-9)
         return np.log(shares / (1 - shares))
 
     return bool(np.ptp(score(1.0) - score(-1.0)) < 1e-6 < np.abs(score(1.0) - score(-1.0)).max())
