@@ -89,6 +89,9 @@ def list_messages():
     """Every text of the source that names an extra: where it is, and the extras."""
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_extra":
+                module, extras = (one.value for one in node.args[:2])
+                yield path.relative_to(SOURCE), module, extras.split(",")
             if isinstance(node, ast.Constant | ast.JoinedStr):
                 parts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
                 text = "".join(map(str, parts))
