@@ -13,7 +13,7 @@ ESTIMATORS = [
     ISKPL(n_prototypes=10, contrast=False),
     IMKPL(solver="landmarks", n_landmarks=45, decision="share"),
     IMKPL(kernels="per_column", decision="share"),
-    IMKPLRegressor(n_prototypes=5),
+    IMKPLRegressor(n_prototypes=5, contrast=False),
 ]
 
 

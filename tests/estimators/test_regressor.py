@@ -99,11 +99,9 @@ def test_intervals_hold_about_as_many_new_values_as_they_say(friedman, model):
 def test_neither_units_nor_orders_nor_copies_change_the_model(friedman, model):
     X, y, new, _ = friedman
     expected = model.predict(new)
-    other = IMKPLRegressor(**FIVE).fit(X * 1000 - 7, 3 * y + 40)
-    assert_allclose(other.predict(new * 1000 - 7), 3 * expected + 40, rtol=1e-6)
     order, columns = np.random.default_rng(0).permutation(160), [3, 9, 1, 0, 2, 4, 5, 6, 8, 7]
-    other = IMKPLRegressor(**FIVE).fit(X[order][:, columns], y[order])
-    assert_allclose(other.predict(new[:, columns]), expected, rtol=1e-6)
+    other = IMKPLRegressor(**FIVE).fit(X[order][:, columns] * 1000 - 7, 3 * y[order] + 40)
+    assert_allclose(other.predict(new[:, columns] * 1000 - 7), 3 * expected + 40, rtol=1e-6)
     weight = np.where(np.arange(160) < 60, 2, 1)
     weighed = IMKPLRegressor(**FIVE).fit(X, y, sample_weight=weight)
     copied = IMKPLRegressor(**FIVE).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
