@@ -2,7 +2,7 @@
 
 The cells are ``pbmc68k_reduced``, which ships with scanpy: 765 genes, 10 types as labelled by the
 authors, log-normalised counts. Stratified splits of 80 % to choose markers and to train on, and
-20 % to test, with the seeds 0 to 4. Panels are the 1, 2, 3 and 5 best markers of each type by the
+20 % to test, with the seeds from 0. Panels are the 1, 2, 3 and 5 best markers of each type by the
 Wilcoxon test of scanpy and by COSG, ours as many genes as the union of Wilcoxon's, and random
 genes. The classifier on every panel is the same: logistic regression on standardised values.
 

@@ -1,6 +1,6 @@
 """Accuracy when features in use are missing at prediction, for docs/guide/panels.md.
 
-Ten stratified splits of 80 % to fit and 20 % to test, with the seeds 0 to 9. Nothing is missing in
+Stratified splits of 80 % to fit and 20 % to test, with the seeds from 0. Nothing is missing in
 training; of the features that the model of a split uses, 0, 1, 3 and 5, drawn with its seed, are
 missing in all rows of the test part. Beside answers that leave missing cells out: the same model
 after imputation by the mean, or the most frequent category, of the training part, and a random

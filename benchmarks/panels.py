@@ -1,6 +1,6 @@
 """What ten more features add to a panel of ten, for docs/guide/panels.md.
 
-Stratified splits of 80 % to fit and 20 % to test, with the seeds 0 to 9. The panel at hand are the
+Stratified splits of 80 % to fit and 20 % to test, with the seeds from 0. The panel at hand are the
 ten features of largest F statistic in the training part. Beside ten more of ours: twenty of ours
 without the panel, the twenty best of the F-test, and ten more at random. All are fitted with the
 defaults.

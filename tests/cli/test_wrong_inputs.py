@@ -47,7 +47,7 @@ SENTENCES = {
     "predict {model} {data} --out {data} --force": "{data} is already read or written by this "
     "command. Choose another name.",
     "predict {model} {data} --out p.doc": "--out is p.doc, expected a name that ends in .csv or "
-    ".json.",
+    ".json or .h5ad.",
     "explain {model} {data} --row w999": "There is no row 'w999'; the rows are named w0, w1, w2, "
     "... Name their column with --id, or number them from 1 to 60.",
     "explain {folder}/c.imkpl {data}": "{folder}/c.imkpl does not exist. Pass a file that "
