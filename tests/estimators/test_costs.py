@@ -101,12 +101,12 @@ def test_onnx_follows(tumours, tmp_path, parameters):
 def test_thresholds_of_scikit_learn_are_understood(wrapper, tmp_path):
     data = load_breast_cancer(as_frame=True)
     X, y = data.data[::3], data.target_names[data.target][::3]
-    inner = make_pipeline(StandardScaler(), IMKPL(n_prototypes=4, max_kernels=5))
+    inner = make_pipeline(StandardScaler(), IMKPL(n_prototypes=4, contrast=False))
     options = {"threshold": 0.05} if wrapper is FixedThresholdClassifier else {"cv": 2}
     model = wrapper(inner, response_method="predict_proba", **options).fit(X, y)
     assert_array_equal(explain(model, data.data).predicted, model.predict(data.data))
     write_report(model, X[:60], y[:60], tmp_path / "page.json")
-    alone = wrapper(IMKPL(n_prototypes=4), response_method="predict_proba", **options).fit(X, y)
+    alone = wrapper(inner[-1], response_method="predict_proba", **options).fit(X, y)
     save(alone, tmp_path / "m.imkpl")
     assert_array_equal(load(tmp_path / "m.imkpl").predict(X), alone.predict(X))
 

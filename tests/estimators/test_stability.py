@@ -164,7 +164,7 @@ def test_where_all_kernels_are_always_chosen_there_is_no_index(frame):
 
 def test_results_as_words_dicts_and_frames(found):
     words = str(found).splitlines()
-    assert words[1].startswith(f"Kernels: Nogueira's index {found.kernels['index']:.2f} (95 %")
+    assert words[1].startswith(f"Kernels: Nogueira's index {found.kernels['index']:.2f} (95%")
     assert words[2].startswith("  most often ")
     assert words[-1].startswith(f"Prototypes: index {found.prototypes['index']:.2f}; ")
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == found.to_dict()
