@@ -19,7 +19,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from imkpl.kernels import Kernels, resolve_bank
 from imkpl_paper._imkpl import (
@@ -237,6 +237,9 @@ class BaseBaseline(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _similarities(self, X: Any) -> list[FloatArray]:
         check_is_fitted(self)
         samples, _ = self._support.kernels.read(X, self._form)
+        if isinstance(samples, np.ndarray):
+            # Kernels read missing cells, which mean nothing to these methods.
+            assert_all_finite(samples, input_name="X")
         with limited_threads(self.n_jobs):
             return self._support.compare(samples)
 

@@ -52,7 +52,7 @@ def available() -> list[str]:
     Examples
     --------
     >>> available()[:2]
-    ['table-1', 'table-2']
+    ['overview', 'table-1']
     """
     return list(ITEMS)
 
