@@ -129,7 +129,7 @@ def test_predict_finds_columns_by_name_and_says_what_it_ignores(shell, folder, w
     expected = shell.ask("predict", folder / "a.imkpl", folder / "wine.csv")
     assert json.loads(result.stdout)["rows"] == expected["rows"]
     assert "note: Column 'extra' ignored: not part of the model." in result.stderr
-    assert "note: Column 'cultivar' holds classes: the accuracy is measured on it." in result.stderr
+    assert "note: Column 'cultivar' is the target: the answers are measured on it." in result.stderr
 
 
 def test_predict_needs_only_the_columns_that_the_model_looks_at(shell, folder, wine, tmp_path):

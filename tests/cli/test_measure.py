@@ -176,7 +176,7 @@ def test_predict_measures_on_classes_in_the_file(shell, folder, wine, tmp_path):
     assert answer["measured"]["accuracy"] == np.mean(wine["cultivar"][:40] == predicted[:40])
     assert answer["measured"]["baseline"]["accuracy"] == 0.5
     shown = shell(*words, tmp_path / "new.csv", "--target", "cultivar").stdout
-    assert "Compared with the classes of 40 rows: accuracy " in shown
+    assert "Compared with the target of 40 rows: accuracy " in shown
     # Other columns are not taken for the target, nor is one with other classes.
     for other in (wine.rename(columns={"cultivar": "kind"}), wine.assign(cultivar="Chianti")):
         other.to_csv(tmp_path / "new.csv", index=False)
@@ -216,3 +216,17 @@ def test_a_balanced_model_is_measured_as_it_is_judged(shell, tmp_path):
         assert "balanced accuracy" in text
         assert "with classes weighed alike" in text
         assert "% right)" not in text
+
+
+def test_values_have_one_verdict_in_terminal_page_and_inspect(shell, tmp_path):
+    source = np.random.default_rng(0)
+    frame = pd.DataFrame(source.standard_normal((60, 2)), columns=["x", "z"])
+    frame["y"] = (3 * frame.x + source.standard_normal(60)).round(3)
+    data, model, page = (tmp_path / name for name in ("a.csv", "m.imkpl", "page.json"))
+    frame.to_csv(data, index=False)
+    command = ("fit", data, "--target", "y", "--repeats", 1, "--prototypes", 5)
+    shown = shell(*command, "--model", model, "--report", page).stdout
+    text = json.loads(page.read_text())["verdict"]["text"]
+    assert text.startswith("Clearly better than always saying the mean")
+    assert text in shown
+    assert text in shell("inspect", model).stdout

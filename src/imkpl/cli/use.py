@@ -241,7 +241,7 @@ def _echo_predictions(answer: dict[str, Any]) -> None:
             echo(f"{n} of {len(rows)} rows {text}.")
     measured = answer["measured"]
     if measured is not None:
-        start = f"Compared with the classes of {measured['rows']} rows: "
+        start = f"Compared with the target of {measured['rows']} rows: "
         echo(*say_accuracy(measured, start).split("\n"))
         echo(judge(measured)["text"])
 

@@ -233,7 +233,7 @@ def read_new_file(
     target = options.target
     if target is None and usual_target in frame.columns:
         target = usual_target
-        notes.append(f"Column {quote(str(target))} holds classes: the accuracy is measured on it.")
+        notes.append(f"Column {quote(str(target))} is the target: the answers are measured on it.")
     if target is None and needs_target:
         target = roles.guess_target(frame.columns, path.name)
     if target is not None:

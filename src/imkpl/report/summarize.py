@@ -112,7 +112,7 @@ def summarize(
     """
     inner = find_model(model)
     if isinstance(inner.predictor_.votes, ValueVotes):
-        return summarize_values(inner, X, y, train, folds, title)
+        return summarize_values(inner, X, y, train, folds if later is None else None, title)
     subject = read_subject(model, X, y, train)
     found: dict[str, Any] = {
         "format": FORMAT,

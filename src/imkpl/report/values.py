@@ -54,9 +54,12 @@ def summarize_values(
         if order is not None:
             right = np.mean(np.abs(estimates - known) <= 0.5)
             headline += f" classes, right for {right:.0%}"
-        verdict = {"headline": f"{headline}, in {len(known)} held-out cases", **judge(measured)}
+        verdict = {
+            "headline": f"{headline}, in {len(known)} held-out cases",
+            **judge(folds or measured),
+        }
         if folds is not None:
-            verdict["text"] += f" In {folds['folds']} folds of all data: R² {folds['r2']:.2f}."
+            verdict["note"] = f"The verdict is on {folds['folds']} folds of all data."
     rows = []
     for row in choose_evenly([""] * len(explanation), MOST_CARDS).tolist():
         card = explanation.card(row)
